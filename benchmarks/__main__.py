@@ -17,8 +17,8 @@ from benchmarks.measure import Claim
 
 RESULTS = Path(__file__).parent / "results.json"
 NAMES = (
-    *("starting", "turns", "spawning", "warm", "growth", "answers", "reading", "durability"),
-    *("scripts", "replaying", "effects", "screen", "changes", "guarding"),
+    *("starting", "turns", "calls", "spawning", "warm", "growth", "answers", "reading", "durability"),
+    *("scripts", "replaying", "effects", "screen", "changes", "guarding", "mcp"),
 )
 
 

@@ -16,8 +16,9 @@ from benchmarks.measure import Claim, spread_of
 from wave_agent.agent.hook_effects import effects_outside
 from wave_agent.hooks.authoring import HookCall
 from wave_agent.hooks.events import HookEvent
-from wave_agent.hooks.manager import HookManager, SessionFacts, ToolFacts
+from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.tools.base import ToolContext
 from wave_agent.tools.registry import builtin_tools

@@ -15,6 +15,8 @@ from typing import Any
 
 import hosts_page
 
+from wave_agent.cli.main import wave
+from wave_agent.cli.quick import HELP_FILE, WIDE
 from wave_agent.effects.shown import MEANINGS
 from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
@@ -24,11 +26,13 @@ from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, 
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.lint.codes import CODES, Level
+from wave_agent.models.apis import PROVIDERS
 from wave_agent.permissions.decision import MODE_ALLOWS, PermissionMode, ToolKind
 from wave_agent.recipes import load_recipe, recipe_names
 from wave_agent.screen.commands import COMMANDS
 from wave_agent.screen.keys import KEYS
 from wave_agent.settings.layers import VALUES, Settings
+from wave_agent.settings.mcp_keys import MCP_SETTINGS
 from wave_agent.workshop.cases import CHECKS
 from wave_agent.workshop.schemas import all_schemas
 
@@ -41,6 +45,7 @@ FLOW_WORDS = {
     Flow.FEEDBACK: "nothing is undone; the reason goes to the model as a message",
     Flow.REFUSE_CALL: "the call is refused; the reason goes to the user, the model gets the hook's `message`",
     Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
+    Flow.DECLINE: "the server gets `decline`; the reason goes to the user",
     Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which continues",
 }
 
@@ -204,8 +209,15 @@ def settings() -> str:
         default = getattr(defaults, value.name)
         shown = "–" if default in (None, ()) else code(json.dumps(default))
         layers = "managed only" if value.managed_only else "combined" if value.adds_up else "last wins"
+        layers = "user and managed only" if value.not_the_project else layers
         rows.append([code(key), shown, layers, value.meaning])
+    rows += [[code(key), "–", row.layers, row.meaning] for key, row in MCP_SETTINGS.items()]
     return table(["setting", "default", "several layers", "meaning"], rows)
+
+
+def providers() -> str:
+    rows = [[one.name, code(*one.keys), code(one.url_variable), code(one.url), code(*one.apis)] for one in PROVIDERS]
+    return table(["provider", "key", "URL variable", "its own server", "APIs"], rows)
 
 
 def checks() -> str:
@@ -426,7 +438,7 @@ PARTS: dict[str, Callable[[], str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
-        *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead),
+        *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead, providers),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
         *(rooms, modules, ways),
     )
@@ -438,12 +450,18 @@ def generated(text: str) -> str:
     return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", text)
 
 
+def usage() -> str:
+    """What `wave --help` prints in a wide terminal."""
+    return wave.get_help(wave.make_context("wave", [], resilient_parsing=True, terminal_width=WIDE - 2)) + "\n"
+
+
 def wanted() -> dict[Path, str | None]:
     """The expected content of each file; None: it should not exist."""
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
-    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left), PLOT: plot()}
+    own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage()}
+    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left), **own}
 
 
 def write(file: Path, text: str | None) -> None:

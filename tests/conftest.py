@@ -1,5 +1,6 @@
 """For all tests."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,22 @@ settings.register_profile("many", settings.get_profile("few"), max_examples=400)
 settings.load_profile("few")
 
 THOROUGH = [line for line in (Path(__file__).parent / "thorough.txt").read_text().splitlines() if line[:1].strip(" #")]
+SAMPLED = 8
+"""`make test` runs every third row of a longer table."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tables: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         fits = [line for line in THOROUGH if item.nodeid.startswith(line.removeprefix("!"))]
-        if fits and not fits[-1].startswith("!") and not item.get_closest_marker("soak"):
+        if item.get_closest_marker("soak"):
+            continue
+        if not fits:
+            tables[item.nodeid.split("[")[0]].append(item)
+        elif not fits[-1].startswith("!"):
             item.add_marker(pytest.mark.thorough)
+    for table in tables.values():
+        for number, item in enumerate(table):
+            if number % 3 and len(table) > SAMPLED:
+                item.add_marker(pytest.mark.thorough)

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import sysconfig
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
+from statistics import median
 from types import FrameType
 from typing import Any
 
@@ -20,6 +22,7 @@ from wave_agent import Agent
 from wave_agent.agent.options import Options
 from wave_agent.hooks.execution import HookJob
 from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.models.base import Delta, ModelRequest, Text, ToolCall
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.settings import hook_entries
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
@@ -29,9 +32,27 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 """Coverage imports half of the standard library."""
 
 
+NOTES = """
+import sys
+connected, called = [], []
+def note(event, facts):
+    if event == "socket.connect" and not connected:
+        connected.extend(sys.modules)
+    elif event == "ctypes.dlsym":
+        called.append(facts[1])
+sys.addaudithook(note)
+"""
+"""Notes the modules that are loaded when a program connects to a server, and the functions it calls in C libraries."""
+
+
 def modules_of(code: str, **environment: str) -> set[str]:
     """The modules that a program has loaded at its end."""
-    program = f"import sys\n{code}\nprint(*sys.modules, file=sys.stderr)"
+    return printed_by(code, "sys.modules", **environment)
+
+
+def printed_by(code: str, what: str, **environment: str) -> set[str]:
+    """The words in a list at the end of a program."""
+    program = f"import sys\n{code}\nprint(*{what}, file=sys.stderr)"
     process = subprocess.run(
         [sys.executable, "-c", program],
         env={**UNMEASURED, **environment},
@@ -45,8 +66,19 @@ def modules_of(code: str, **environment: str) -> set[str]:
     return set(process.stderr.splitlines()[-1].split())
 
 
-RUN = "from wave_agent.cli.main import run, wave\nrun(wave, {arguments})"
-NEVER = {"httpcore", "rich", "textual", "tree_sitter", "pydantic", "anyio", "cProfile", "unittest", "multiprocessing"}
+RUN = "sys.argv[1:] = {arguments}\nfrom wave_agent.__main__ import main\nmain()"
+NEVER = {
+    "click",
+    "httpcore",
+    "rich",
+    "textual",
+    "tree_sitter",
+    "pydantic",
+    "anyio",
+    "cProfile",
+    "unittest",
+    "multiprocessing",
+}
 """What no start needs."""
 
 
@@ -55,17 +87,17 @@ def test_importing_the_package_loads_one_module_of_it() -> None:
     assert loaded - bare == {"wave_agent"}
 
 
-def test_help_loads_five_modules_of_the_package() -> None:
-    loaded = modules_of(RUN.format(arguments=["--help"]))
-    ours = {name for name in loaded if name.startswith("wave_agent")}
-    assert ours == {"wave_agent", "wave_agent.cli", "wave_agent.cli.main", "wave_agent.errors", "wave_agent.text"}
-    assert loaded.isdisjoint({*NEVER, "asyncio", "msgspec", "ssl", "h11", "json"})
+@pytest.mark.parametrize("flag", ["--help", "--version"])
+def test_help_and_version_load_four_modules_of_the_package_and_no_other(flag: str) -> None:
+    loaded = modules_of(RUN.format(arguments=[flag])) - modules_of("")
+    assert loaded <= {"wave_agent", "wave_agent.__main__", "wave_agent.cli", "wave_agent.cli.quick", "gc", "__future__"}
 
 
 def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     with RecordingModelServer.in_thread(["Hello."]) as server:
-        loaded = modules_of(
-            RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+        loaded = printed_by(
+            NOTES + RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            "connected",
             WAVE_HOME=str(tmp_path),
             WAVE_BASE_URL=server.base_url,
             WAVE_MODEL="any",
@@ -76,31 +108,51 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
             "wave_agent.hooks.runners.http",
             "wave_agent.settings.git_refs",
             "wave_agent.models.repair",
+            "wave_agent.models.anthropic",
+            "wave_agent.models.openai_responses",
+            "wave_agent.models.key_helper",
             "wave_agent.tools.changes.watcher",
             "wave_agent.permissions.hosts",
             "wave_agent.permissions.denied_files",
             "wave_agent.permissions.network_proxy",
+            "wave_agent.permissions.sandbox",
+            "wave_agent.models.probe",
+            "wave_agent.sessions.index",
+            "wave_agent.http.exchanges",
+            "wave_agent.http.chunks",
+            "wave_agent.http.sse",
+            "wave_agent.models.chat_stream",
+            "wave_agent.agent.call_stages",
+            "wave_agent.agent.call_judge",
+            "wave_agent.agent.asking",
+            "wave_agent.hooks.semantics",
+            "wave_agent.hooks.runners.command",
+            "wave_agent.permissions.protected_paths",
+            "wave_agent.cli.hook_reports",
         ),
+        *("h11", "dataclasses"),
         *("wave_agent.testing.model_server", "wave_agent.testing", "wave_agent.models.scripted", "wave_agent.cli.demo"),
     }
     assert loaded.isdisjoint(NEVER | unused)
     assert not [name for name in loaded if name.startswith("wave_agent.effects")]
     rooms = {name.rpartition(".")[0] for name in loaded}  # packages, each with a docstring and nothing else
-    assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 123
+    assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 119
+    assert len(loaded) <= 312
 
 
 def test_a_session_that_only_reads_watches_no_files(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("x")
     calls = [call("Read", file_path="notes"), call("Bash", command="ls"), call("TodoWrite", todos=[])]
     with RecordingModelServer.in_thread([Reply(tool_calls=calls), "Done."]) as server:
-        loaded = modules_of(
-            RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+        called = printed_by(
+            NOTES + RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            "called",
             WAVE_HOME=str(tmp_path / "home"),
             WAVE_BASE_URL=server.base_url,
             WAVE_MODEL="any",
         )
         assert len(server.requests[-1].body["messages"]) == 6  # three results
-    assert loaded.isdisjoint({"wave_agent.agent.file_watch", "wave_agent.tools.changes.watcher"})
+    assert not [name for name in called if name.startswith("inotify")]
 
 
 async def test_a_turn_connects_once_and_asks_once_for_each_answer(tmp_path: Path) -> None:
@@ -131,7 +183,7 @@ class CountingStore(FileSessionStore):
         super().sync()
 
 
-async def test_a_turn_with_one_command_writes_four_records_and_syncs_twice(
+async def test_a_turn_with_one_command_writes_five_records_and_syncs_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
@@ -149,7 +201,10 @@ async def test_a_turn_with_one_command_writes_four_records_and_syncs_twice(
         await agent.send_message("go")
         after = dict(stores[0].counts)
     spent = {name: after[name] - before[name] for name in after}
-    assert spent == {"append": 4, "sync": 2}  # prompt, call, result, answer; before the command acts, and at the end
+    assert spent == {
+        "append": 5,
+        "sync": 2,
+    }  # prompt, call, result, answer, usage; before the command acts, and at the end
 
 
 def loads_at_a_start(options: Options) -> Counter[str]:
@@ -259,3 +314,103 @@ async def test_connecting_goes_on_while_the_first_hooks_run(tmp_path: Path, monk
     server.close()
     await server.wait_closed()
     assert (result.status, result.text) == ("completed", "Hi")
+
+
+class Growing:
+    """A model that calls a tool many times, and counts the agent's function calls between its requests."""
+
+    def __init__(self, calls: int) -> None:
+        self._calls = calls
+        self._since = 0
+        self._count = 0
+        self.counts: list[int] = []
+
+    def note(self, _frame: FrameType, event: str, _: object) -> None:
+        self._count += event == "call"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        self.counts.append(self._count - self._since)
+        number = len(self.counts)
+        self._since = self._count
+        if number <= self._calls:
+            yield ToolCall(id=str(number), name="Read", arguments=json.dumps({"file_path": "notes", "limit": number}))
+        else:
+            yield Text("Done.")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_call_takes_no_more_work_late_in_a_session_than_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    (tmp_path / "notes").write_text("x\n")
+    model = Growing(120)
+    async with await Agent.create(workdir=tmp_path, model_client=model, setting_sources=[]) as agent:
+        before = sys.getprofile()
+        sys.setprofile(model.note)
+        try:
+            await agent.send_message("go")
+        finally:
+            sys.setprofile(before)
+    early, late = median(model.counts[15:25]), median(model.counts[105:115])
+    assert late <= 1.05 * early
+
+
+def test_what_the_first_command_needs_is_loaded_while_the_model_works(tmp_path: Path) -> None:
+    code = f"""
+import asyncio, sys
+import wave_agent.agent.arguments  # only `Agent.create` needs it
+from wave_agent import Agent
+from wave_agent.agent.loading_ahead import load_ahead
+from wave_agent.testing import Reply, ScriptedModel, call
+async def main():
+    load_ahead()
+    while "wave_agent.tools.terminal" not in sys.modules:
+        await asyncio.sleep(0)
+    global before
+    before = set(sys.modules)
+    replies = [Reply(tool_calls=[call("Bash", command="true")]), "Done."]
+    async with await Agent.create(
+        workdir={str(tmp_path)!r}, model_client=ScriptedModel(replies), permission_mode="bypassPermissions",
+        setting_sources=[],
+    ) as agent:
+        await agent.send_message("go")
+asyncio.run(main())
+"""
+    late = printed_by(code, "set(sys.modules) - before", WAVE_HOME=str(tmp_path / "home"))
+    assert not [name for name in late if name.startswith(("wave_agent", "tree_sitter", "ctypes"))]
+
+
+def test_an_answer_stops_the_loading() -> None:
+    code = """
+import asyncio
+from wave_agent.agent.loading_ahead import load_ahead
+async def main():
+    load_ahead()()
+    later = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(0.02, later.set_result, None)  # twice as late as the first step
+    await later
+asyncio.run(main())
+"""
+    assert modules_of(code).isdisjoint({"tree_sitter", "wave_agent.shell.grammar"})
+
+
+def test_what_the_first_call_would_wait_for_is_prepared_when_all_is_loaded() -> None:
+    code = """
+import asyncio
+from wave_agent.agent.loading_ahead import load_ahead
+prepared = []
+async def main():
+    done = asyncio.Event()
+    def prepare():
+        prepared.append("wave_agent.tools.terminal" in sys.modules)
+        done.set()
+        raise RuntimeError("the call itself reports it")
+    load_ahead(prepare)
+    await asyncio.wait_for(done.wait(), 30)
+    await asyncio.sleep(0)
+asyncio.run(main())
+"""
+    assert printed_by(code, "prepared") == {"True"}

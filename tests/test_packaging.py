@@ -7,7 +7,6 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from zipfile import ZipFile
@@ -16,12 +15,13 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
+import wave_agent
 from wave_agent.cli.main import COMMANDS, CommandSource, LazyGroup, load, run
 from wave_agent.errors import WaveError
 
 ROOT = Path(__file__).resolve().parent.parent
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+VERSION = wave_agent.__version__
 
 REGISTRY_HOST = re.compile(r"\b(?:pypi|pythonhosted|npmjs|crates|rubygems)\.(?:org|com|io)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:work|root)/")

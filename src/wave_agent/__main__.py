@@ -1,19 +1,52 @@
 """`python -m wave_agent` is the same as `wave`, for when scripts are not on PATH."""
 
+import gc
+import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
 def main() -> int:
     """Run this process's command line; the installed script exits with the returned status."""
+    gc.disable()  # loading modules creates no garbage, and looking for some takes a twentieth of the time
     words = sys.argv[1:]
     if words[:2] == ["guard", "run"] and "--timeout" in words and "--resident" not in words:
         # As a host calls it: a resident guard may answer before anything else is loaded.
         from wave_agent.guard.client import main as ask
 
         ask(words[2:])
-    from wave_agent.cli.main import main as run  # lazy: see above
+    from wave_agent.cli.quick import flags_in, text_for, written  # lazy: see above
 
+    if "_WAVE_COMPLETE" not in os.environ:  # otherwise Tab was pressed
+        if (text := text_for(words, os.environ)) is not None:
+            return written(0, text)
+        if (flags := flags_in(words)) is not None:
+            return written(_prompt(flags))
+    from wave_agent.cli.main import main as run  # lazy: only for lines that need its parser
+
+    _collect_garbage()
     return run()
+
+
+def _prompt(flags: "Mapping[str, Any]") -> int:
+    try:
+        from wave_agent.cli.headless import start_prompt  # lazy: takes most of the time of a start
+
+        _collect_garbage()
+        return start_prompt(**flags)
+    except (Exception, KeyboardInterrupt) as error:
+        from wave_agent.cli.main import report  # lazy: few runs fail
+
+        return report(error)
+
+
+def _collect_garbage() -> None:
+    gc.freeze()  # what is loaded by now is never garbage
+    gc.enable()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-StatusName: TypeAlias = Literal["completed", "blocked", "stopped", "stop_limit", "max_turns", "error", "interrupted"]
+StatusName: TypeAlias = Literal[
+    "completed", "blocked", "stopped", "stop_limit", "max_turns", "max_cost", "error", "interrupted"
+]
 """How a turn ended."""
 LevelName: TypeAlias = Literal["info", "warning"]
 

@@ -52,6 +52,15 @@ class Image(Struct, frozen=True):
         return min(max(self.width * self.height // 750, 100), 3000)
 
 
+class Kept(Struct, frozen=True):
+    """What an API sent with a block and wants back unchanged: signed or encrypted reasoning, or fields of a call that
+    only this API understands. It goes back to the same API and model, and to no other."""
+
+    api: str
+    model: str
+    data: Mapping[str, Any]
+
+
 class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
     """Text from the user, the model or a hook. The agent's own text has the source `hook` and the origin `HARNESS`.
 
@@ -60,6 +69,7 @@ class TextBlock(Struct, frozen=True, tag="text", tag_field="type"):
     content: str
     source: Source
     origin: Origin | None = None
+    kept: Kept | None = None
 
 
 class ToolBlock(Struct, frozen=True, tag="tool", tag_field="type"):
@@ -75,6 +85,7 @@ class ToolBlock(Struct, frozen=True, tag="tool", tag_field="type"):
     """Set when a hook wrote the result."""
     images: tuple[Image, ...] = ()
     """Images shown to the model with the result."""
+    kept: Kept | None = None
 
 
 class ErrorBlock(Struct, frozen=True, tag="error", tag_field="type"):
@@ -91,11 +102,13 @@ class NoticeBlock(Struct, frozen=True, tag="notice", tag_field="type"):
 
 
 class ReasoningBlock(Struct, frozen=True, tag="reasoning", tag_field="type"):
-    """The model's reasoning. Sent back for the rest of the turn, if the server accepts it."""
+    """The model's reasoning. Sent back for the rest of the turn, if the server accepts it; what is `kept`, for the
+    rest of the session."""
 
     content: str
     field: str = ""
     """The message field in which the server sent it. Empty: never sent back."""
+    kept: Kept | None = None
 
 
 Block = TextBlock | ToolBlock | ErrorBlock | NoticeBlock | ReasoningBlock
@@ -122,6 +135,7 @@ class Message(Struct, frozen=True):
             block.pop("origin", None)
             block.pop("images", None)
             block.pop("field", None)
+            block.pop("kept", None)
         return found
 
 
@@ -211,6 +225,22 @@ class Compacted(Struct, frozen=True, omit_defaults=True):
     """The user's words in these messages, verbatim."""
     facts: str = ""
     """Other facts that must not be lost: the todo list, files."""
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """How every request of a session begins. It changes only when the conversation is summarised, also if the session
+    is resumed, so that a server's prompt cache can serve it."""
+
+    system: str
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """The tools as offered to the model."""
+    profile: str = "full"
+    """How `system` and `tools` were made."""
+    mode: str = ""
+    """The permission mode that `system` names."""
+    known: Mapping[str, str] = {}
+    """What the model knows about things that may change: for each, a digest of its text in `system` or, if that was
+    announced, in the latest message about it."""
 
 
 Change = PromptAdded | PromptAccepted | PromptRemoved | MessageAdded | BlockAdded | ToolUpdated | Compacted

@@ -1,7 +1,8 @@
 """Text on its way to a reader: control characters removed, cut to a length, with hints for misspelt words."""
 
-import re
 from collections.abc import Iterable
+
+from wave_agent.lazy_regex import lazy_regex
 
 TEXT_LIMIT = 10_000
 """Maximum length of one hook text that the model or the user is shown, in characters."""
@@ -10,14 +11,14 @@ NAME_LIMIT = 128
 
 # Order matters: a whole escape sequence is removed before its introducer alone. An unterminated string loses only
 # its introducer: the text after it may be the reason of a deny.
-_ESCAPES = re.compile(
+_ESCAPES = lazy_regex(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # operating system command: titles, links, clipboard
     r"|\x1b[PX^_][^\x1b]*\x1b\\"  # device control and other strings
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # control sequence: colours, cursor
     r"|\x1b[ -/]*[0-~]?"  # any other escape
 )
 # Control characters except tab and newline, and invisible ones that reorder or hide text.
-_CONTROLS = re.compile(
+_CONTROLS = lazy_regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 
@@ -35,7 +36,7 @@ def one_line(text: str, limit: int = 0) -> str:
     return flat if not limit or len(flat) <= limit else f"{flat[: limit - 1]}…"
 
 
-_LONG_BLANK = re.compile(r"[ \u00a0\u2000-\u200a\u3000]{8,}")
+_LONG_BLANK = lazy_regex(r"[ \u00a0\u2000-\u200a\u3000]{8,}")
 
 
 def reveal(text: str) -> str:

@@ -19,7 +19,7 @@ from wave_agent.models.conversion import convert_messages_for_api
 from wave_agent.sessions.recorder import load_session
 from wave_agent.testing import Reply, ScriptedModel, call
 
-WINDOW = {"models": {"small": {"contextWindow": 4000}}}
+WINDOW = {"models": {"small": {"contextWindow": 4000, "profile": "full"}}}
 LONG = "word " * 1500
 
 
@@ -180,7 +180,10 @@ async def test_a_prompt_that_runs_through_several_summaries_stays_verbatim(tmp_p
     steps = iter([*(Reply(f"step {n} " + LONG, [call("Glob", pattern=f"{n}")]) for n in range(8)), "done"])
     model = ScriptedModel(repeat(lambda request: "SUMMARY" if asks_for_summary(request) else next(steps)))
     async with await Agent.create(
-        workdir=tmp_path, model="small", model_client=model, settings={"models": {"small": {"contextWindow": 12000}}}
+        workdir=tmp_path,
+        model="small",
+        model_client=model,
+        settings={"models": {"small": {"contextWindow": 12000, "profile": "full"}}},
     ) as wave:
         result = await wave.send_message(prompt)
     assert result.text == "done"

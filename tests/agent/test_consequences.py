@@ -64,6 +64,7 @@ PROMPT, PRE, POST, STOP, START, PRE_COMPACT, POST_COMPACT = (
     HookEvent.POST_COMPACT,
 )
 REQUEST, FAILED, END = HookEvent.PERMISSION_REQUEST, HookEvent.POST_TOOL_USE_FAILURE, HookEvent.SESSION_END
+QUESTIONS = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
 UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
 NOW, LATER = When.NOW, When.AFTER_RESULTS
 SAYS: dict[Decision, tuple[Effect, ...]] = {
@@ -151,6 +152,11 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (END, Decision.ASK): (),
     (END, Decision.BLOCK): (warning("never"),),
     (END, Decision.STOP): (warning("enough"),),
+    **{(event, Decision.NONE): () for event in QUESTIONS},
+    **{(event, Decision.ALLOW): (warning("fine"),) for event in QUESTIONS},
+    **{(event, Decision.ASK): () for event in QUESTIONS},
+    **{(event, Decision.BLOCK): (warning("never"),) for event in QUESTIONS},
+    **{(event, Decision.STOP): (warning("enough"),) for event in QUESTIONS},
     **{(event, decision): () for event in UNHEARD for decision in Decision},
 }
 

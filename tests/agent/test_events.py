@@ -144,6 +144,7 @@ def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
         session_id="s",
         transcript_path="/t",
         duration_ms=12,
+        cost_usd=0.1234567,
         violations=(Violation(path="/p/x", tool_use_id="call_1", restored=True, kept_at=None),),
     )
     assert json.loads(json.dumps(result.to_dict())) == {
@@ -157,7 +158,14 @@ def test_the_json_of_a_result_is_exactly_the_documented_one() -> None:
         "messages": [{"role": "user", "blocks": [{"type": "text", "content": "hi", "source": "user"}]}],
         "hooks": [{**RUN_SHAPE, "let_through": True}, RUN_SHAPE, {**RUN_SHAPE, "let_through": True}],
         "hooks_failed_open": 2,
-        "usage": {"input_tokens": 4, "output_tokens": 5},
+        "usage": {
+            "input_tokens": 4,
+            "output_tokens": 5,
+            "cache_read_tokens": 0,
+            "cache_write_tokens": 0,
+            "hook_tokens": 0,
+        },
+        "cost_usd": 0.123457,
         "violations": [{"path": "/p/x", "tool_use_id": "call_1", "restored": True, "kept_at": None}],
         "duration_ms": 12,
     }

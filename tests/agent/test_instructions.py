@@ -16,24 +16,24 @@ def at(directory: Path) -> Project:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_project_says_something_about_itself(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"Use tabs.\n\xff\n")
-    assert instructions(at(tmp_path), tmp_path / "home") == [
-        f"Instructions of this project ({name}):\n\nUse tabs.\n\ufffd"
-    ]
+    assert instructions(at(tmp_path), tmp_path / "home") == {
+        f"Instructions of this project ({name})": "Use tabs.\n\ufffd"
+    }
 
 
 def test_instructions_under_two_names_are_given_once_empty_ones_not_and_long_ones_are_cut(tmp_path: Path) -> None:
     first, second = NAMES
     (tmp_path / first).write_text("Use tabs.")
     (tmp_path / second).symlink_to(tmp_path / first)
-    assert instructions(at(tmp_path), tmp_path / "home") == [f"Instructions of this project ({first}):\n\nUse tabs."]
+    assert instructions(at(tmp_path), tmp_path / "home") == {f"Instructions of this project ({first})": "Use tabs."}
     (tmp_path / first).write_text(" \n")
-    assert instructions(at(tmp_path), tmp_path / "home") == []
+    assert instructions(at(tmp_path), tmp_path / "home") == {}
     (tmp_path / first).write_text("x" * (LIMIT + 1))
-    (cut,) = instructions(at(tmp_path), tmp_path / "home")
+    (cut,) = instructions(at(tmp_path), tmp_path / "home").values()
     assert "[cut here" in cut
     (tmp_path / first).unlink()
     (tmp_path / first).mkdir()
-    assert instructions(at(tmp_path), tmp_path / "home") == []
+    assert instructions(at(tmp_path), tmp_path / "home") == {}
 
 
 def test_the_users_come_first_then_those_from_the_root_to_where_the_agent_was_started(tmp_path: Path) -> None:
@@ -48,13 +48,13 @@ def test_the_users_come_first_then_those_from_the_root_to_where_the_agent_was_st
     (start / "AGENTS.md").write_text("outer")
     (tmp_path / "AGENTS.md").write_text("of nobody")
     project = Project(str(root / "pkg"), str(start), str(root))
-    assert [one.split(":\n\n") for one in instructions(project, home, claude)] == [
-        ["The user's instructions for all projects (AGENTS.md)", "mine"],
-        ["The user's instructions for all projects (CLAUDE.md)", "mine, for others"],
-        ["Instructions of this project (AGENTS.md)", "outer"],
-        ["Instructions of this project (pkg/CLAUDE.md)", "middle"],
+    assert [*instructions(project, home, claude).items()] == [
+        ("The user's instructions for all projects (AGENTS.md)", "mine"),
+        ("The user's instructions for all projects (CLAUDE.md)", "mine, for others"),
+        ("Instructions of this project (AGENTS.md)", "outer"),
+        ("Instructions of this project (pkg/CLAUDE.md)", "middle"),
     ]
-    assert not any("for others" in one for one in instructions(project, home))
+    assert not any("for others" in one for one in instructions(project, home).values())
 
 
 def test_together_they_are_bounded_and_the_innermost_is_whole(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_together_they_are_bounded_and_the_innermost_is_whole(tmp_path: Path) ->
         (start / "AGENTS.md").write_text(str(number) * 30_000)
         start = start / "deeper"
         start.mkdir()
-    found = instructions(Project(str(tmp_path), str(start), str(tmp_path)), tmp_path / "home")
+    found = [*instructions(Project(str(tmp_path), str(start), str(tmp_path)), tmp_path / "home").values()]
     assert sum(map(len, found)) < TOTAL + 1000
     assert [one[-30_000:] for one in found[2:]] == ["2" * 30_000, "3" * 30_000]
     assert all("[omitted: " in one for one in found[:2])
@@ -71,4 +71,4 @@ def test_together_they_are_bounded_and_the_innermost_is_whole(tmp_path: Path) ->
 
 def test_a_pipe_in_their_place_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
-    assert instructions(at(tmp_path), tmp_path / "home") == []
+    assert instructions(at(tmp_path), tmp_path / "home") == {}

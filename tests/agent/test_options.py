@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from wave_agent.agent.agent import Agent
+from wave_agent.agent.model_choice import ModelWishes, model_for
 from wave_agent.agent.one_shot import run
 from wave_agent.agent.options import (
     find_places,
     limit_for,
     mode_for,
-    model_for,
 )
 from wave_agent.errors import ModelError, SettingsError, UntrustedHooksError
 from wave_agent.hooks.definitions import HookDefinition, Layer
@@ -295,8 +295,8 @@ def test_a_limit_of_requests_is_at_least_one() -> None:
 
 
 async def test_without_an_endpoint_the_first_request_says_what_to_set() -> None:
-    model = model_for(None, None, Settings(model="m"), {"PATH": "/bin"})
-    with pytest.raises(ModelError, match=r"WAVE_BASE_URL.*WAVE_MODEL.*WAVE_API_KEY"):
+    model = model_for(ModelWishes(), Settings(model="m"), {"PATH": "/bin"})
+    with pytest.raises(ModelError, match=r"WAVE_BASE_URL.*WAVE_API_KEY"):
         async for _ in model.stream(ModelRequest(model="m", messages=[])):
             pass
     await model.close()
@@ -315,7 +315,7 @@ async def test_without_an_endpoint_the_first_request_says_what_to_set() -> None:
 async def test_the_endpoint_is_the_argument_then_the_environment_then_the_settings(
     argument: str | None, settings: str | None, environment: dict[str, str], address: str
 ) -> None:
-    model = model_for(argument, None, Settings(base_url=settings), environment)
+    model = model_for(ModelWishes(base_url=argument), Settings(base_url=settings), environment)
     await model.close()
     assert repr(model).startswith(f"OpenAIChatModel(base_url='{address}")
 

@@ -1,6 +1,6 @@
 """When a model goes round in circles."""
 
-from wave_agent.agent.repeated_calls import GIVEN_UP, Repeats
+from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, Repeats, hint
 
 
 def after(*calls: tuple[str, str]) -> Repeats:
@@ -47,3 +47,30 @@ def test_a_call_that_was_not_run_again_goes_on_with_the_row() -> None:
     for _ in range(GIVEN_UP):
         repeats.note_refused("Read", {"b": 1, "a": 2})
     assert repeats.times() >= GIVEN_UP
+
+
+def test_a_call_that_reads_is_recognised_after_other_calls_that_read() -> None:
+    repeats = Repeats()
+    assert not repeats.note("Read", {"file_path": "a"}, "x", reads=True)
+    assert not repeats.note("Grep", {"pattern": "a"}, "y", reads=True)
+    assert repeats.note("Read", {"file_path": "a"}, "x", reads=True)
+    assert repeats.times() == 1
+
+
+def test_after_something_may_have_changed_the_same_result_is_news() -> None:
+    repeats = Repeats()
+    repeats.note("Read", {"file_path": "a"}, "x", reads=True)
+    assert not repeats.note("Bash", {"command": "make"}, "done")
+    assert not repeats.note("Read", {"file_path": "a"}, "x", reads=True)
+
+
+def test_another_result_of_a_call_that_reads_is_news() -> None:
+    repeats = Repeats()
+    repeats.note("Read", {"file_path": "a"}, "x", reads=True)
+    assert not repeats.note("Read", {"file_path": "a"}, "y", reads=True)
+    assert repeats.note("Read", {"file_path": "a"}, "y", reads=True)
+
+
+def test_the_hint_gets_firmer() -> None:
+    assert "You have made this Read call before, with the same result." in hint(HINTED, "Read")
+    assert "the same call 3 times in a row" in hint(3, "Read")

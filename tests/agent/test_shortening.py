@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.shortening import Shortening, cut_text
-from wave_agent.messages import ErrorBlock, Message, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.messages import ErrorBlock, Kept, Message, ReasoningBlock, TextBlock, ToolBlock
 from wave_agent.models.conversion import convert_messages_for_api
 
 LONG = "0123456789" * 1000
@@ -19,6 +19,20 @@ def user(text: str, source: Any = "user") -> Message:
 
 def assistant(*blocks: Any) -> Message:
     return Message("assistant", blocks)
+
+
+def test_reasoning_that_goes_back_whole_goes_back_whole_or_not_at_all() -> None:
+    kept = Kept("anthropic", "claude", {"thinking": LONG, "signature": "s"})
+    short = Kept("anthropic", "claude", {"thinking": "", "signature": "s"})
+    blocks = (ReasoningBlock(LONG, kept=kept), ReasoningBlock("", kept=short), TextBlock("Hello.", "model"))
+    messages = [user("Hi."), assistant(*blocks), user("And?"), assistant(TextBlock("Well.", "model"))]
+    assert tokens_of(messages) > 2500
+    shortening = Shortening()
+    assert shortening.shorten(messages, 1000, tokens_of)
+    cut, whole, _ = shortening.apply(messages)[1].blocks
+    assert isinstance(cut, ReasoningBlock)
+    assert (cut.kept, len(cut.content) < len(LONG)) == (None, True)
+    assert whole == blocks[1]
 
 
 def test_a_conversation_that_fits_is_sent_as_it_is() -> None:

@@ -19,7 +19,7 @@ NOWHERE = ProjectSurroundings()
 
 
 def prompt(session: PromptFacts = SESSION, around: ProjectSurroundings = NOWHERE) -> str:
-    return system_prompt(session, PermissionMode.DEFAULT, around, today=lambda: date(2031, 2, 3))
+    return system_prompt(session, PermissionMode.DEFAULT, around, today=lambda: date(2031, 2, 3)).text
 
 
 def facts(**around: Any) -> list[str]:

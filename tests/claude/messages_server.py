@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.running_servers import running
+
 MODEL = "claude-sonnet-4-5"
 VERDICT = "StructuredOutput"
 """The tool by which a hook of type `agent` answers."""
@@ -50,14 +52,8 @@ class MessagesServer(ThreadingHTTPServer):
 @contextmanager
 def serving_messages(replies: Sequence[Sequence[dict[str, Any]]], aside: str) -> Iterator[MessagesServer]:
     server = MessagesServer(replies, aside)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -8,9 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.apis.chat_view import ChatViewServer
+from wave_agent.models.apis import PROVIDERS
 from wave_agent.system.ancestry import OTHER_AGENTS
 from wave_agent.testing import RecordingModelServer
 
+SWITCH = "WAVE_TEST_API"
+"""The variable that says which API sessions in `tests/live` are run on: `WAVE_TEST_API=anthropic make some-tests`."""
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
 
 
@@ -23,10 +27,13 @@ class Project:
         self.home = directory / "home"
 
     def environment(self, server: RecordingModelServer | None, **more: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("WAVE", "OPENAI"))}
+        others = ("WAVE", *(one.keys[0].partition("_")[0] for one in PROVIDERS))
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(others)}
         for name in ("CI", *OTHER_AGENTS):  # `--no-hooks` and trust are for a person
             kept.pop(name, None)
         endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "test", "WAVE_API_KEY": "key"} if server else {}
+        if isinstance(server, ChatViewServer):
+            endpoint["WAVE_API"] = os.environ[SWITCH]
         return {**kept, **endpoint, "WAVE_HOME": str(self.home), "NO_PROXY": "127.0.0.1", **more}
 
     def command(self, *arguments: str, server: RecordingModelServer | None, **more: Any) -> subprocess.Popen[str]:
@@ -55,5 +62,6 @@ class Project:
 
 
 def serving(*replies: Any, elsewhere: Mapping[str, Any] | None = None) -> Any:
-    """A model server with these answers, for a `with` statement."""
-    return RecordingModelServer.in_thread(list(replies), elsewhere=elsewhere)
+    """A model server with these answers, for a `with` statement. It speaks the API that `SWITCH` names."""
+    speaks = RecordingModelServer if os.environ.get(SWITCH, "openai-chat") == "openai-chat" else ChatViewServer
+    return speaks.in_thread(list(replies), elsewhere=elsewhere)

@@ -157,6 +157,26 @@ def test_the_doctor_asks_the_model(command: Command, server: RecordingModelServe
     assert status == 0
 
 
+def test_setup_writes_a_model_and_models_lists_it(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAVE_LOCAL_PORTS", "")
+    status, printed = command("models")
+    assert (status, "wave setup" in printed) == (1, True)
+    listed = {"GET /v1/models": {"data": [{"id": "test"}, {"id": "other"}]}}
+    with serving(Reply(tool_calls=[call("ping", word="hello")]), elsewhere=listed) as here:
+        chosen = ("--base-url", here.base_url, "--model", "test")
+        assert command("setup", *chosen)[0] == 2
+        status, printed = command("setup", *chosen, "--yes")
+        assert (status, "called the tool" in printed) == (0, True)
+        settings = json.loads((tmp_path / "state" / "settings.json").read_text())
+        assert settings == {"baseUrl": here.base_url, "model": "test"}
+        status, printed = command("models")
+        assert (status, "*  test" in printed, "other" in printed) == (0, True, True)
+        status, printed = command("models", "--json")
+        assert [one["name"] for one in json.loads(printed)["models"]] == ["test", "other"]
+
+
 def test_wrong_usage_is_status_2(command: Command) -> None:
     assert command("-p", "x", "-c", "-r", "1")[0] == 2
     assert command("hook")[0] == 2

@@ -182,10 +182,11 @@ def test_a_signal_interrupts_and_leaves_a_session_that_goes_on(project: Project,
         process.send_signal(number)
         out, _ = process.communicate(timeout=30)
         assert (process.returncode, json.loads(out)["status"]) == (code, "interrupted")
-        more = project.wave("-c", "-p", "go on", server=server)
+        more = project.wave("-c", "-p", "go on", "--permission-mode", "bypassPermissions", server=server)
     assert more.returncode == 0
-    roles = [message["role"] for message in server.requests[-1].body["messages"]]
-    assert roles == ["system", "user", "assistant", "tool", "user"]
+    *_, result, news, prompt = server.requests[-1].body["messages"]
+    assert (result["role"], prompt["content"]) == ("tool", "go on")
+    assert news["content"].endswith("This has changed since you were last told:\nTop level: started")
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
@@ -279,7 +280,7 @@ def test_without_a_models_name_nothing_is_sent(project: Project):
         assert server.requests == []
         assert project.wave("-p", "hi", "--model", "toy", server=server, WAVE_MODEL="").stdout == "fine\n"
     assert done.returncode == 1
-    assert done.stderr == "wave: No model is set: set WAVE_MODEL or use --model.\n"
+    assert done.stderr == "wave: No model is set: run wave setup, set WAVE_MODEL or use --model.\n"
 
 
 def test_429_then_success(project: Project):
@@ -466,7 +467,7 @@ def wait_for(file: Path) -> None:
 def test_a_small_models_calls_in_text_and_almost_json_arguments_are_run(project: Project):
     (project.directory / "a.py").touch()
     written = 'I will look.\n<tool_call>\n{"name": "Glob", "arguments": {"pattern": "*.py"}}\n</tool_call>'
-    almost = Reply(tool_calls=[ToolCall("call_9", "Glob", "{'pattern': '*.py',}")])
+    almost = Reply(tool_calls=[ToolCall("call_9", "Glob", "{'pattern': 'a.*',}")])
     with serving(written, almost, "done") as server:
         done = project.wave("-p", "go", server=server)
     assert done.stdout == "done\n"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from tests.conformance.wave_adapter import KINDS, load, why_invalid
@@ -22,6 +22,7 @@ from wave_agent.agent.wiring import lay_ground, make_parts
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
+from wave_agent.mcp.values import Elicit, Elicitation, ElicitationAnswer, McpResult, ToolDefinition
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.scripted import Reply, ScriptedModel, call
@@ -31,6 +32,7 @@ from wave_agent.settings.layers import Settings
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import Gathered
 from wave_agent.system.project import Project
+from wave_agent.testing import FakeMcpHost
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 HOOK_TEXT = re.compile(r'<hook event="[^"]*" name="[^"]*">\n(.*?)\n</hook>', re.DOTALL)
@@ -72,6 +74,33 @@ class RecordingTool(Tool):
         )
 
 
+class AskingServer(FakeMcpHost):
+    """Stands for the server of a case: its tool asks the user what the case says, and remembers the answer."""
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.add(payload["mcp_server_name"], ToolDefinition(name="ask"), lambda _: "")
+        self.given = ElicitationAnswer(action=payload.get("action", "decline"), content=payload.get("content", {}))
+        self.question = Elicitation(
+            server=payload["mcp_server_name"],
+            message=payload["message"],
+            mode=payload["mode"],
+            url=payload.get("url", ""),
+            schema=payload["requested_schema"] or {},
+        )
+        self.asked = False
+        self.answer: dict[str, Any] | None = None
+
+    async def user(self, _: Elicitation) -> ElicitationAnswer:
+        self.asked = True
+        return self.given
+
+    async def call(self, *_: Any, elicit: Elicit | None = None, **__: Any) -> McpResult:
+        assert elicit is not None
+        self.answer = to_builtins(await elicit(self.question))
+        return McpResult()
+
+
 def drivable(case: Mapping[str, Any]) -> bool:
     """An agent can be brought into the state that this case describes."""
     payload = case.get("payload", {})
@@ -100,13 +129,15 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         questions.append(question)
         return Allow()
 
+    server = AskingServer(payload) if "mcp_server_name" in payload else None
     asks = event == "Notification"  # a question to the user is what they are notified of
     calls = [call(name, **payload.get("tool_input", {}))] if "tool_name" in payload or asks else []
+    calls += [call(f"mcp__{server.question.server}__ask")] if server else []
     fails = [ModelError(payload["error_details"], status=429)] if event == "StopFailure" else []
     model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *fails, *["done"] * 30])
     heard: list[str] = []
     somebody = None if options.get("unattended") else approve
-    async with _agent(request, settings, model, tool, somebody, heard) as agent:
+    async with _agent(request, settings, model, tool, somebody, heard, server) as agent:
         if event == "ConfigChange":
             changing(request).write_text("{}")
         result = await agent.send_message(payload.get("prompt", "hello"))
@@ -125,6 +156,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         "model": [*texts, *dict.fromkeys(waits)],
         "user": [block.content for block in blocks if isinstance(block, ErrorBlock | NoticeBlock)] + reasons + heard,
         "input": tool.inputs[0] if tool.inputs else None,
+        "answer": server and (None if server.asked and event == "Elicitation" else server.answer),
         "permission": "ask" if questions else "allow" if tool.inputs else "deny",
         "failed_open": result.hooks_failed_open,
     }
@@ -140,6 +172,10 @@ def comparable(case: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str
         hidden |= {"input"}
     if case["event"] in ("StopFailure", "ConfigChange"):  # what happened is told as well
         hidden |= {"user_not"}
+    if case["event"] in ("Elicitation", "ElicitationResult"):  # the answer shows it
+        hidden |= {"flow"}
+    if case["event"] == "ElicitationResult" and expect.get("answer", 0) is None:  # the user's
+        expect["answer"] = {"action": "accept", "content": {"name": "Ada"}}
     if expect.get("flow") == "stop":  # no request follows that could show it
         hidden |= {"model_has"}
     if case["event"] == "Stop":
@@ -148,7 +184,13 @@ def comparable(case: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str
 
 
 def _agent(
-    request: dict[str, Any], settings: Settings, model: ScriptedModel, tool: Tool, approver: Any, heard: list[str]
+    request: dict[str, Any],
+    settings: Settings,
+    model: ScriptedModel,
+    tool: Tool,
+    approver: Any,
+    heard: list[str],
+    server: AskingServer | None,
 ) -> Agent:
     def hear(event: Event) -> None:
         if isinstance(event, Notice):
@@ -167,6 +209,9 @@ def _agent(
             can_use_tool=approver,
             callbacks=Callbacks(on_event=hear),
             hook_runner=hook_runner_for(settings, os.environ),
+            mcp_host=server,
+            mcp_servers={server.question.server: {"command": "not-started"}} if server else None,
+            elicit=server.user if server else None,
         ),
         place=Project.at(project),
         directories=(os.path.realpath(project),),

@@ -19,6 +19,20 @@ from typing import Any, cast
 Case = dict[str, Any]
 HERE = Path(__file__).resolve().parent
 TOOL: Case = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "call_1"}
+QUESTION: Case = {
+    "mcp_server_name": "forms",
+    "message": "Who are you?",
+    "mode": "form",
+    "requested_schema": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "age": {"type": "integer"},
+            "team": {"type": "string", "enum": ["red", "blue"]},
+        },
+        "required": ["name"],
+    },
+}
 PAYLOADS: dict[str, Case] = {
     "UserPromptSubmit": {"prompt": "hello"},
     "PreToolUse": TOOL,
@@ -38,9 +52,11 @@ PAYLOADS: dict[str, Case] = {
     "ConfigChange": {"source": "project_settings", "file_path": "/srv/project/.wave/settings.json"},
     "PreCompact": {"trigger": "auto", "custom_instructions": ""},
     "PostCompact": {"trigger": "auto", "compact_summary": "short"},
+    "Elicitation": QUESTION,
+    "ElicitationResult": {**QUESTION, "action": "accept", "content": {"name": "Ada"}},
 }
 REQUIRED = {"name", "shows", "event", "layers", "expect"}
-EXACT = ("flow", "prompt_erased", "model", "input", "output", "permission", "failed_open", "refused")
+EXACT = ("flow", "prompt_erased", "model", "input", "output", "answer", "permission", "failed_open", "refused")
 PRESENT = {"user": "user", "model_has": "model", "issues": "issues"}  # expectation: where its fragments are looked for
 ABSENT = {"user_not": "user", "model_not": "model", "output_not": "output"}
 KEYS = {  # What each kind of object in the corpus may hold.
@@ -66,7 +82,7 @@ WORDS: dict[str, tuple[object, ...]] = {  # The values that a key may have, wher
     "flow": ("proceed", "allow", "ask", "block", "stop"),
     "permission": ("allow", "ask", "deny"),
     "outcome": ("none", "context", "allow", "ask", "deny", "block", "stop", "failure"),
-    "failure": (None, "timeout", "signal", "spawn", "exit", "json"),
+    "failure": (None, "timeout", "signal", "spawn", "exit", "json", "mcp"),
 }
 
 

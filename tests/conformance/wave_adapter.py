@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.hook_runners import hook_runner_for
@@ -86,6 +87,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         "user": [*(note.text for note in outcome.for_user()), *notices],
         "input": outcome.tool_input,
         "output": outcome.replacement,
+        "answer": None if outcome.answer is None else to_builtins(outcome.answer),
         "permission": permission(request, outcome, project),
         "journal": [{name: getattr(run, name) for name in run.__struct_fields__} for run in runs],
         "failed_open": outcome.failed_open,

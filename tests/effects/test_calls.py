@@ -45,7 +45,11 @@ AROUND = Surroundings(directory="/p/sub", project="/p", variables={"HOME": "/hom
         ("Read", {"file_path": "a\0b"}, UNKNOWN_EFFECTS),
         ("Bash", {}, UNKNOWN_EFFECTS),
         ("Bash", {"command": ["ls"]}, UNKNOWN_EFFECTS),
-        ("mcp__server__tool", {"path": "/a"}, UNKNOWN_EFFECTS),
+        (
+            "mcp__server__tool",
+            {"path": "/a"},  # it may be a directory
+            Effects(reads=("/a", "/a/[*]"), writes=("/a", "/a/[*]", "/a/**"), complete=False),
+        ),
         ("Unknown", {}, UNKNOWN_EFFECTS),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import rows
-from wave_agent.formats.json_edits import append, remove, replace_span
+from wave_agent.formats.json_edits import append, put, put_at, remove, replace_span
 from wave_agent.formats.strict_json import StrictJSONError, parse_document
 
 HOOK = {"hooks": [{"command": "x"}]}
@@ -124,3 +124,56 @@ def test_what_was_appended_can_be_removed_again() -> None:
     assert remove(append(text, ("b",), 1), ("b",)) == text
     with pytest.raises(KeyError):
         remove(text, ("c",))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '{\n  "model": "x"\n}\n'),
+        ("{}", '{\n  "model": "x"\n}'),
+        ('{"model": "y", "a": 1}', '{"model": "x", "a": 1}'),
+        ('{"a": 1}', '{"a": 1, "model": "x"}'),
+        ('{\r\n\t"model" :\t"yy",\r\n\t"a":1\r\n}\r\n', '{\r\n\t"model" :\t"x",\r\n\t"a":1\r\n}\r\n'),
+        ('\ufeff{\n  "a": {"model": "z"}\n}', '\ufeff{\n  "a": {"model": "z"},\n  "model": "x"\n}'),
+    ],
+)
+def test_a_key_is_set_in_its_place_or_at_the_end(before: str, after: str) -> None:
+    assert put(before, "model", "x") == after
+
+
+def test_a_key_cannot_be_set_in_a_list() -> None:
+    with pytest.raises(TypeError, match="the top level"):
+        put("[]", "model", "x")
+
+
+@given(
+    settings=st.dictionaries(st.text(max_size=5), st.one_of(st.none(), st.integers(), st.text(max_size=5)), max_size=4),
+    key=st.text(max_size=5),
+    indent=st.sampled_from([None, 2, "\t"]),
+)
+def test_setting_a_key_changes_only_that_key(settings: dict[str, Any], key: str, indent: Any) -> None:
+    text = json.dumps(settings, indent=indent)
+    assert json.loads(put(text, key, "new")) == {**settings, key: "new"}
+
+
+@rows(
+    ("before", "after"),
+    [
+        ("", '{\n  "a": {\n    "b": {\n      "x": 1\n    }\n  }\n}\n'),
+        ("{}", '{\n  "a": {\n    "b": {\n      "x": 1\n    }\n  }\n}'),
+        ('{"a": {}, "z": 0}', '{"a": {\n  "b": {\n    "x": 1\n  }\n}, "z": 0}'),
+        ('{"a": {"b": 0}, "z": 0}', '{"a": {"b": {"x": 1}}, "z": 0}'),
+        ('{\n\t"a": {\n\t\t"b": [ 0 ],\n\t\t"c": [ 0 ]\n\t}\n}',
+         '{\n\t"a": {\n\t\t"b": {\n\t\t\t"x": 1\n\t\t},\n\t\t"c": [ 0 ]\n\t}\n}'),
+        ('\ufeff{\r\n  "a": {\r\n    "c": 0\r\n  }\r\n}',
+         '\ufeff{\r\n  "a": {\r\n    "c": 0,\r\n    "b": {\r\n      "x": 1\r\n    }\r\n  }\r\n}'),
+    ],
+)  # fmt: skip
+def test_a_value_deep_inside_is_set_and_replaced(before: str, after: str) -> None:
+    assert put_at(before, ("a", "b"), {"x": 1}) == after
+
+
+@rows(("text", "says"), [('{"a": []}', "a has"), ("[]", "the top level has")])
+def test_a_value_is_not_put_into_something_that_is_no_object(text: str, says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        put_at(text, ("a", "b"), 1)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from wave_agent.hooks.events import HookEvent
-from wave_agent.hooks.reader import FIELDS
+from wave_agent.hooks.reader import FIELDS, REPLY_FIELDS
 
 Strategy = st.SearchStrategy
 
@@ -101,14 +101,15 @@ wounds = st.builds(
 
 # --------------------------------------------------------------------------------------------------------- of a hook
 
-_decisions = known_as(["block", "deny", "approve", "allow", "ask", "stop", "true"])
+_decisions = known_as(["block", "deny", "approve", "allow", "ask", "stop", "true", "accept", "decline"])
 _field = (
     _decisions | st.booleans() | st.sampled_from(list(HookEvent)) | st.dictionaries(texts, values, max_size=2) | values
 )
+_names = [*FIELDS, *REPLY_FIELDS]
 answers = st.builds(
     lambda top, inner: {**top, **({"hookSpecificOutput": inner} if inner is not None else {})},
-    objects(FIELDS, _field),
-    st.none() | objects(FIELDS, _field) | values,
+    objects(_names, _field),
+    st.none() | objects(_names, _field) | values,
 )
 hook_stdout = written(answers) | written(values) | st.text(anything, max_size=40)
 

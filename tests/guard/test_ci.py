@@ -91,6 +91,18 @@ class Checkout:
             check=False,
         )
 
+    def guard(self, command: list[str], payload: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            input=payload,
+            cwd=self.directory,
+            env=self.arena.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
 
 def write_program(directory: Path, name: str, text: str) -> None:
     (directory / name).write_text(text)
@@ -264,14 +276,8 @@ def test_a_flag_reaches_the_resident_guard_however_it_is_written(arena: Arena) -
     payload = json.dumps({**arena.call("touch pushed"), "cwd": str(checkout.directory)})
 
     def ask(*flags: str) -> int:
-        return subprocess.run(
-            [WAVE, "guard", "run", "claude", "PreToolUse", "--timeout", "60", *flags],
-            input=payload,
-            cwd=checkout.directory,
-            env=arena.environment,
-            capture_output=True,
-            text=True,
-            check=False,
+        return checkout.guard(
+            [WAVE, "guard", "run", "claude", "PreToolUse", "--timeout", "60", *flags], payload
         ).returncode
 
     assert ask() == 0, "there are no guards in this branch, and the user has trusted none"
@@ -313,15 +319,7 @@ def test_the_installed_line_trusts_a_commit_and_not_what_the_ref_becomes(arena: 
     git(checkout.directory, "update-ref", "refs/remotes/origin/main", "HEAD")
     payload = json.dumps({**arena.call("touch deployed"), "cwd": str(checkout.directory)})
     for _ in range(2):  # by itself, then by the resident guard
-        done = subprocess.run(
-            ["sh", "-c", line],
-            input=payload,
-            cwd=checkout.directory,
-            env=arena.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = checkout.guard(["sh", "-c", line], payload)
         assert (done.returncode, done.stdout) == (2, "")
         assert "check.sh" in done.stderr
         wait_until(lambda: arena.resident() is not None)

@@ -10,7 +10,8 @@ from wave_agent.effects.values import UNKNOWN_EFFECTS, Effects
 from wave_agent.hooks import allow, context, deny, rewrite
 from wave_agent.hooks.authoring import CallEffects, HookCall
 from wave_agent.hooks.events import EVENTS, Decision, HookEvent
-from wave_agent.hooks.manager import HookManager, SessionFacts, ToolFacts
+from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.rules.rule import Places
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.testing import FakeHookRunner

@@ -5,7 +5,8 @@ from wave_agent.hooks.deferred import DeferredContext
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.execution import HookExecutionResult
-from wave_agent.hooks.journal import HookJournal, journal_entry
+from wave_agent.hooks.journal import HookJournal
+from wave_agent.hooks.journal_entries import journal_entry
 from wave_agent.hooks.stage import Occurrence, Stage
 from wave_agent.hooks.verdicts import AddContext, Failure, FailureKind, Outcome, Said, Verdict
 

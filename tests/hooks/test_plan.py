@@ -1,5 +1,6 @@
 """Which hooks an event would run, and in which order."""
 
+import json
 from typing import Any
 
 from wave_agent.hooks.definitions import HookDefinition
@@ -74,3 +75,16 @@ async def test_the_plan_is_what_the_manager_does() -> None:
     planned = plan(hooks, HookEvent.PRE_TOOL_USE, FACTS, PLACES)
     assert ran[:2] == names(planned.first)
     assert sorted(ran) == sorted(names(planned.hooks))
+
+
+async def test_in_a_sequence_the_next_hook_sees_the_error_as_the_one_before_left_it() -> None:
+    config = load_hooks([hooks_in_code({"PostToolUseFailure": [{"sequential": True, "hooks": ["./a", "./b"]}]})])
+    less = '{"hookSpecificOutput": {"hookEventName": "PostToolUseFailure", "updatedToolOutput": "a password"}}'
+    runner = FakeHookRunner(
+        {"./a": HookExecutionResult(exit_code=0, stdout=less), "./b": HookExecutionResult(exit_code=0)}
+    )
+    facts = SessionFacts(session_id="1", transcript_path="/t", project_dir="/srv/project", home="/home/ada")
+    manager = HookManager(config.hooks, runner=runner, session=facts, environment={})
+    await manager.run(HookEvent.POST_TOOL_USE_FAILURE, {**FACTS, "error": "hunter2"})
+    await manager.close()
+    assert [json.loads(job.stdin)["error"] for job in runner.jobs] == ["hunter2", "a password"]

@@ -24,7 +24,11 @@ needs_proc = pytest.mark.skipif(not PROC, reason="looks at processes through /pr
 needs_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may enter any directory")
 
 
-@pytest.fixture(params=[True, False], ids=["pidfd", "polling"])
+PIDFD_OR_POLLING = [True, pytest.param(False, marks=pytest.mark.thorough)]
+"""Systems without pidfd are polled."""
+
+
+@pytest.fixture(params=PIDFD_OR_POLLING, ids=["pidfd", "polling"])
 def runner(request: pytest.FixtureRequest) -> ProcessRunner:
     return ProcessRunner(use_pidfd=request.param)
 
@@ -365,7 +369,7 @@ def test_a_timeout_may_be_endless(runner: ProcessRunner, tmp_path: Path) -> None
 
 
 @needs_proc
-@pytest.mark.parametrize("use_pidfd", [True, False])
+@pytest.mark.parametrize("use_pidfd", PIDFD_OR_POLLING)
 def test_an_exit_that_comes_together_with_the_deadline_counts(use_pidfd: bool, tmp_path: Path) -> None:
     # The runner sleeps through both, and must then find the exit first.
     code = PREAMBLE + "print(run('echo $$ > a.pid; until [ -e gate ]; do sleep 0.01; done; exit 2', 1).exit_code)"
@@ -386,7 +390,7 @@ def test_an_exit_that_comes_together_with_the_deadline_counts(use_pidfd: bool, t
     assert sleeper.communicate(timeout=50)[0].strip() == "2"
 
 
-@pytest.mark.parametrize("use_pidfd", [True, False])
+@pytest.mark.parametrize("use_pidfd", PIDFD_OR_POLLING)
 def test_a_status_that_cannot_be_known_is_no_success(use_pidfd: bool, tmp_path: Path) -> None:
     code = PREAMBLE + (
         "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
@@ -540,7 +544,7 @@ def test_a_loop_that_dies_takes_its_hooks_along(runner: ProcessRunner, tmp_path:
     assert [is_alive(pid) for pid in pids_in(tmp_path)] == [False, False]
 
 
-@pytest.mark.parametrize("use_pidfd", [True, False])
+@pytest.mark.parametrize("use_pidfd", PIDFD_OR_POLLING)
 def test_a_hanging_hook_does_not_hold_up_the_exit_of_the_program(use_pidfd: bool, tmp_path: Path) -> None:
     code = PREAMBLE + (
         "loop = asyncio.new_event_loop()\n"
@@ -618,7 +622,7 @@ def test_a_directory_that_may_not_be_entered_is_named(tmp_path: Path) -> None:
 
 
 @needs_proc
-@pytest.mark.parametrize("use_pidfd", [True, False])
+@pytest.mark.parametrize("use_pidfd", PIDFD_OR_POLLING)
 def test_too_few_descriptors_become_an_error_and_leak_none(use_pidfd: bool, tmp_path: Path) -> None:
     code = PREAMBLE + (
         "async def main():\n"

@@ -44,6 +44,7 @@ from wave_agent.hooks.verdicts import (
     ToUser,
     Verdict,
     Withhold,
+    without_hooks,
 )
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, Ruling, decide
 from wave_agent.rules.rule import Places, parse_rule
@@ -77,6 +78,7 @@ def specific(**fields: Any) -> dict[str, Any]:
 
 UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
 NOTHING_TO_DECIDE = (*UNHEARD, HookEvent.SESSION_END)
+QUESTIONS = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
 
 
 def test_every_kind_of_stdout_with_every_exit_code_is_decided():
@@ -88,7 +90,8 @@ def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
     row = EVENTS[event]
     assert row.event is event
     assert set(row.flow) == set(Decision)
-    assert row.flow[Decision.STOP] is (Flow.PROCEED if event in NOTHING_TO_DECIDE else Flow.END_TURN)
+    ends = Flow.DECLINE if event in QUESTIONS else Flow.END_TURN
+    assert row.flow[Decision.STOP] is (Flow.PROCEED if event in NOTHING_TO_DECIDE else ends)
     assert {"block", "deny", "approve", "allow"} <= set(row.decision_words)
     assert row.decision_words["block"] is row.decision_words["deny"] is Decision.BLOCK
     assert row.permission_words["deny"] is Decision.BLOCK
@@ -122,6 +125,7 @@ def test_the_flow_of_a_block_is_the_events_own():
         HookEvent.POST_COMPACT: Flow.PROCEED,
         HookEvent.PERMISSION_REQUEST: Flow.REFUSE_CALL,
         HookEvent.POST_TOOL_USE_FAILURE: Flow.FEEDBACK,
+        **dict.fromkeys(QUESTIONS, Flow.DECLINE),
         **dict.fromkeys(NOTHING_TO_DECIDE, Flow.PROCEED),
     }
 
@@ -1202,3 +1206,13 @@ def test_a_hook_that_must_not_run_blocks_like_any_failure_that_may(event: HookEv
     assert given.failure is not None
     assert other.failure is not None
     assert given.failure == replace(other.failure, message=f"Hook guard did not run: {refused.error}")
+
+
+@pytest.mark.parametrize("event", HookEvent)
+@pytest.mark.parametrize("tool_input", [None, {}, {"command": "ls"}])
+def test_without_hooks_an_event_has_the_outcome_of_no_verdicts(
+    event: HookEvent, tool_input: dict[str, Any] | None
+) -> None:
+    merged = merge(event, [])
+    expected = replace(merged, tool_input=tool_input or {}) if EVENTS[event].has_rewrites else merged
+    assert without_hooks(event, tool_input) == expected

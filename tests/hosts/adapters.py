@@ -204,20 +204,24 @@ hooks = true
     typing=(_codex_shell_that_waits, _codex_type),
 )
 
+
+def _quiet(auth: str) -> str:
+    """Settings of Gemini, and of Qwen, which descends from it: no login, no update, no statistics."""
+    settings = {
+        "security": {"auth": {"selectedType": auth}, "folderTrust": {"enabled": False}},
+        "general": {"disableAutoUpdate": True},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    return json.dumps(settings, indent=2)
+
+
 _GEMINI = Adapter(
     name="gemini",
     wire=GOOGLE,
     arguments=("-p", "PROMPT", "--yolo", "-m", "gemini-2.5-flash"),
     environment={"GOOGLE_GEMINI_BASE_URL": "URL", "GEMINI_API_KEY": "key"},
     files={
-        ".gemini/settings.json": json.dumps(
-            {
-                "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
-                "general": {"disableAutoUpdate": True},
-                "privacy": {"usageStatisticsEnabled": False},
-            },
-            indent=2,
-        )
+        ".gemini/settings.json": _quiet("gemini-api-key"),
     },
     hooks_file=".gemini/settings.json",
     write_hooks=_json_hooks(1000),
@@ -235,14 +239,7 @@ _QWEN = Adapter(
     arguments=("-p", "PROMPT", "--yolo"),
     environment=_OPENAI,
     files={
-        ".qwen/settings.json": json.dumps(
-            {
-                "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
-                "general": {"disableAutoUpdate": True},
-                "privacy": {"usageStatisticsEnabled": False},
-            },
-            indent=2,
-        )
+        ".qwen/settings.json": _quiet("openai"),
     },
     hooks_file=".qwen/settings.json",
     write_hooks=_json_hooks(1000),

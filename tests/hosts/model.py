@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.hosts.wires import Sent, Turn, Wire, heard
+from tests.running_servers import running
 
 Answer = Callable[[frozenset[str], str], Turn]
 """What the model answers, given the names of the tools on offer and what it was told."""
@@ -60,14 +61,8 @@ class ScriptedModel(ThreadingHTTPServer):
 @contextmanager
 def serving(wire: Wire, script: Script) -> Iterator[ScriptedModel]:
     server = ScriptedModel(wire, script)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

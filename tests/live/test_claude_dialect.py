@@ -228,7 +228,7 @@ def test_a_service_that_no_setting_lists_is_not_asked(theirs: Project) -> None:
     assert not (theirs.directory / "ran").exists()
 
 
-@pytest.mark.parametrize("kind", ["prompt", "agent", "mcp_tool"])
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
 def test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it(theirs: Project, kind: str) -> None:
     guard = {"type": kind, "prompt": "Is this safe? $ARGUMENTS"}
     found = run(theirs, {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}, TOUCH, "done")

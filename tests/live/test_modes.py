@@ -20,7 +20,7 @@ def test_without_anybody_to_ask_the_model_knows_it_and_its_plan_is_the_result(pr
         done = project.wave("-p", "Plan a note.", "--permission-mode", "plan", server=server)
     system = server.requests[0].body["messages"][0]["content"]
     assert "This run is not interactive: no question can be answered." in system
-    assert "Permission mode: plan. Only reading is possible: Read, Glob, Grep, TodoWrite." in system
+    assert "Permission mode: plan. Only reading is possible: Read, Glob, Grep." in system
     assert "The plan is the result of this run." in system
     assert "plan mode" in server.requests[1].body["messages"][-1]["content"]
     assert not (project.directory / "note.txt").exists()
@@ -31,9 +31,9 @@ def test_a_session_that_goes_on_in_another_mode_is_not_taken_for_one_in_the_old(
     with serving("1. Write note.txt.", WRITE, "Done.") as server:
         project.wave("-p", "Plan a note.", "--permission-mode", "plan", server=server)
         project.wave("-c", "-p", "Do it.", "--permission-mode", "acceptEdits", server=server)
-    system = server.requests[1].body["messages"][0]["content"]
-    assert "Permission mode: acceptEdits. " in system
-    assert "Permission mode: plan" not in system
+    first, second = (request.body["messages"] for request in server.requests[:2])
+    assert second[: len(first)] == first  # or a prompt cache could not serve it
+    assert second[-1]["content"].startswith("[From Wave, not from the user] The permission mode is now acceptEdits. ")
     assert (project.directory / "note.txt").exists()
 
 

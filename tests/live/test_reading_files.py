@@ -60,6 +60,7 @@ def test_a_model_that_can_see_is_shown_the_image_also_after_a_resume(pictured: P
 LLAMA_CPP = {"GET /v1/models": {"data": [{"id": "test", "owned_by": "llamacpp"}]}}
 
 
+@pytest.mark.chat_format  # other APIs ask in another way
 @pytest.mark.parametrize("sees", [True, False])
 def test_the_server_is_asked_whether_its_model_can_see(pictured: Project, sees: bool) -> None:
     props: Mapping[str, Any] = {"default_generation_settings": {"n_ctx": 32768}, "modalities": {"vision": sees}}
@@ -109,7 +110,7 @@ def test_a_hook_can_withhold_an_image(pictured: Project) -> None:
 async def test_images_that_do_not_fit_are_left_out_of_a_summary(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PICTURE)
     model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="a.png")]), "Black.", "A summary.", "Yes."])
-    settings = {"models": {"m": {"images": True, "contextWindow": 1000}}}
+    settings = {"models": {"m": {"images": True, "contextWindow": 1000, "profile": "full"}}}
     async with await Agent.create(workdir=tmp_path, model="m", model_client=model, settings=settings) as agent:
         await agent.send_message("Look")
         assert "data:image/png" in str(model.requests[1].messages)
@@ -143,7 +144,7 @@ def test_wrong_calls_are_answered_with_what_to_do_instead(project: Project) -> N
     assert done.returncode == 0, done.stderr
     assert "$ref" not in json.dumps(server.requests[0].body["tools"])
     got = [message["content"] for message in server.requests[1].body["messages"] if message["role"] == "tool"]
-    assert got[0].startswith('There is no tool "read_file". Call Read instead.')
+    assert got[0].startswith('There is no tool "read_file". Call one of these now: ')
     assert got[1] == "a.py:2:y = 2"
     assert "The values are content, count, files_with_matches" in got[2]
     assert "The fields are file_path, offset, limit" in got[3]

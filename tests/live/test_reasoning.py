@@ -9,6 +9,8 @@ from tests.cli.project import Project, serving
 from wave_agent.testing import Reply, call
 from wave_agent.testing.model_server import Events, RecordedRequest, Status, delta
 
+pytestmark = pytest.mark.chat_format
+
 
 def thoughts(request: RecordedRequest, field: str = "reasoning_content") -> list[Any]:
     return [one.get(field) for one in request.body["messages"] if one["role"] == "assistant"]

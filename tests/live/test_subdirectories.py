@@ -146,7 +146,9 @@ def test_a_session_and_the_trust_of_a_project_are_lost_in_its_directories(projec
         project.wave("hooks", "trust", "--yes")
         second = package.wave("-c", "-p", "two", server=server)
         assert (second.returncode, second.stdout, second.stderr) == (0, "second\n", "")
-    assert [message["content"] for message in server.requests[1].body["messages"][1:]] == ["one", "first", "two"]
+    *said, news, prompt = [message["content"] for message in server.requests[1].body["messages"][1:]]
+    assert (said, prompt) == (["one", "first"], "two")
+    assert news.splitlines()[1:] == [f"Working directory: {package.directory} (commands and relative paths start here)"]
     assert (project.directory / "log").read_text() == "stopped\n"
     (transcript,) = (project.home / "projects").glob("*/*.jsonl")
     cwds = {json.loads(line)["cwd"] for line in transcript.read_text().splitlines()}

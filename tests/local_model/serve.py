@@ -22,8 +22,13 @@ def packaged() -> str:
 named = os.environ.get("WAVE_LOCAL_MODEL")
 parameters = xllamacpp.CommonParams()
 parameters.model.path = named or packaged()
-parameters.n_ctx = 16384 if named else 4096
+parameters.n_ctx = 8192 if named else 4096
 parameters.n_parallel = 1
+parameters.n_batch = parameters.n_ubatch = 128  # an interrupted prompt is not read again from its start
+parameters.n_predict = 1024
+parameters.sampling.temp = 0  # the same answers in each run
+if threads := os.environ.get("WAVE_LOCAL_THREADS"):  # threads that wait for each other are slow on a busy machine
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(threads)
 parameters.use_jinja = True  # the model's own template, which knows how it calls tools
 server = xllamacpp.Server(parameters)
 print("serving", server.listening_address, file=sys.stdout, flush=True)

@@ -212,6 +212,26 @@ def test_usage_is_told_once_and_tolerates_holes() -> None:
     assert read({}, usage=None) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "cached"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 2}}, Usage(3, 1, cache_read_tokens=2)),
+        (
+            {"prompt_tokens_details": {"cached_tokens": 1, "cache_write_tokens": 2}},
+            Usage(3, 1, cache_read_tokens=1, cache_write_tokens=2),
+        ),
+        ({"prompt_cache_hit_tokens": 2, "prompt_cache_miss_tokens": 1}, Usage(3, 1, cache_read_tokens=2)),
+        ({"prompt_tokens_details": None}, Usage(3, 1)),
+        ({"prompt_tokens_details": {"cached_tokens": -7}}, Usage(3, 1)),
+        ({"prompt_cache_hit_tokens": 10**400}, Usage(3, 1)),
+    ],
+    ids=["OpenAI", "OpenRouter", "DeepSeek", "others", "negative", "odd"],
+)
+def test_cached_tokens_are_a_part_of_the_input(more: dict[str, Any], cached: Usage) -> None:
+    assert read({}, usage={"prompt_tokens": 3, "completion_tokens": 1, **more}) == [cached]
+    assert cached + cached == Usage(6, 2, 2 * cached.cache_read_tokens, 2 * cached.cache_write_tokens)
+
+
 def test_other_choices_are_not_mixed_in() -> None:
     reader = AnswerReader()
     choices = [{"index": 1, "delta": {"content": "b"}}, {"index": 0, "delta": {"content": "a"}}]

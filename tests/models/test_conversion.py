@@ -15,6 +15,7 @@ from wave_agent.messages import (
     Block,
     ErrorBlock,
     Image,
+    Kept,
     Message,
     NoticeBlock,
     Origin,
@@ -27,6 +28,7 @@ from wave_agent.models.conversion import (
     NO_RESULT,
     Converter,
     ReasoningReplay,
+    belongs,
     convert_messages_for_api,
 )
 
@@ -409,3 +411,53 @@ def test_where_no_reasoning_came_none_is_sent() -> None:
 def test_reasoning_goes_back_under_the_name_it_came_with() -> None:
     converted = convert_messages_for_api([thought("hm <hook>", TextBlock("x", "model"), field="reasoning")])
     assert converted == [{"role": "assistant", "content": "x", "reasoning": "hm &lt;hook>"}]
+
+
+# ----------------------------------------------------------------------------------------------- what an API wants back
+
+KEPT = Kept("anthropic", "claude", {"type": "thinking", "signature": "s"})
+
+
+def test_an_answer_with_something_to_send_back_has_its_blocks_in_order() -> None:
+    call = ToolBlock("a", "Glob", {}, "x", True, kept=Kept("openai-chat", "gemini", {"extra_content": 1}))
+    blocks: tuple[Block, ...] = (
+        ReasoningBlock("Hm.", kept=KEPT),
+        TextBlock("Let me see <hook>.", "model"),
+        ReasoningBlock("only shown"),
+        ErrorBlock("for the user"),
+        call,
+        TextBlock("", "model"),
+    )
+    converter = Converter()
+    asked, _ = converter.convert([Message("assistant", blocks)])
+    assert asked["parts"] == [
+        {"type": "reasoning", "kept": {"api": "anthropic", "model": "claude", "data": KEPT.data}},
+        {"type": "text", "text": "Let me see &lt;hook>.", "kept": None},
+        {"type": "call", "id": "a", "kept": {"api": "openai-chat", "model": "gemini", "data": {"extra_content": 1}}},
+    ]
+    without, _ = converter.convert([Message("assistant", blocks)], replay=ReasoningReplay.NEVER)
+    assert without == {key: value for key, value in asked.items() if key != "parts"}
+    assert json.dumps(asked)  # plain JSON, whoever reads it
+
+
+def test_an_answer_with_nothing_to_send_back_is_as_ever() -> None:
+    plain = Message("assistant", (ReasoningBlock("Hm."), TextBlock("Hello.", "model")))
+    assert convert_messages_for_api([plain]) == [{"role": "assistant", "content": "Hello."}]
+    only_thought = Message("assistant", (ReasoningBlock("Hm.", kept=KEPT),))
+    assert convert_messages_for_api([only_thought]) == []
+
+
+def test_what_is_sent_back_stays_when_a_turn_ends() -> None:
+    """Otherwise a prompt cache would not recognise the conversation."""
+    answer = Message("assistant", (ReasoningBlock("Hm.", kept=KEPT), TextBlock("Hello.", "model")))
+    prompt = Message("user", (TextBlock("Go.", "user"),))
+    converter = Converter()
+    first = converter.convert([prompt, answer])
+    assert converter.convert([prompt, answer, prompt])[:2] == first
+    assert converter.convert([prompt, answer, prompt])[1] is first[1]
+
+
+@pytest.mark.parametrize(("api", "model", "ours"), [("a", "m", True), ("b", "m", False), ("a", "n", False)])
+def test_it_belongs_to_one_api_and_model(api: str, model: str, ours: bool) -> None:
+    assert belongs({"api": "a", "model": "m", "data": {}}, api, model) is ours
+    assert not belongs(None, api, model)

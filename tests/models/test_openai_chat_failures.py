@@ -70,6 +70,14 @@ async def test_a_refusal_is_told_at_once_with_what_to_do(status: int, advice: st
     assert len(server.requests) == 1
 
 
+async def test_a_base_url_without_a_path_gets_a_hint() -> None:
+    async with RecordingModelServer([Status(404)]) as server:
+        bare = server.base_url.removesuffix("/v1")
+        async with client(bare) as model:
+            with pytest.raises(ModelError, match=rf"Most servers have it below {bare}/v1\.$"):
+                await answer(model)
+
+
 async def test_without_a_key_the_advice_is_to_set_one() -> None:
     async with RecordingModelServer([Status(401)]) as server, client(server.base_url) as model:
         with pytest.raises(ModelError, match=r"answered 401: no reason given\. Set WAVE_API_KEY\.$"):

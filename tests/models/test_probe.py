@@ -1,6 +1,5 @@
 """Small questions to a server: asked near, answered soon, never in the way."""
 
-import asyncio
 import json
 import threading
 from base64 import b64encode
@@ -12,7 +11,7 @@ import pytest
 
 from tests.rows import rows
 from wave_agent.models.openai_chat import OpenAIChatModel
-from wave_agent.models.probe import Probe, advice, is_near
+from wave_agent.models.probe import Probe, is_near
 
 
 class Server:
@@ -87,10 +86,6 @@ async def test_a_public_server_is_asked_for_its_list_of_models_alone():
 )  # fmt: skip
 def test_near_is_this_machine_or_its_own_network(host: str, near: bool):
     assert is_near(host) is near
-
-
-async def test_advice_names_a_local_server_or_the_demo():
-    assert "wave" in (await asyncio.to_thread(advice)).lower()
 
 
 async def test_where_a_server_points_to_is_not_asked(server: Server):

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rows import rows
+from wave_agent.models.prices import Prices
 from wave_agent.models.windows import Window, context_window, estimate_tokens
 
 
@@ -46,7 +47,7 @@ def ollama(parameters: str = "", *, loaded: int | None = None, **more: Any) -> d
     }
 
 
-OLLAMA = Window(32768, "Ollama", images=False)
+OLLAMA = Window(32768, "Ollama", images=False, parameters=7615616512)
 LM_STUDIO_ROW = {
     "id": "google/gemma-3-4b",
     "object": "model",
@@ -80,6 +81,8 @@ LLAMA_CPP = {
     ),
     PROPS_AT: PROPS,
 }
+SIZED = listing({"id": "q.gguf", "owned_by": "llamacpp", "meta": {"n_params": 1777088000}})
+SIZED_WINDOW = Window(8192, "llama.cpp", parameters=1777088000)
 
 
 def open_router(length: int, of_provider: int | None, **more: Any) -> dict[str, Any]:
@@ -154,8 +157,10 @@ async def window_of(answers: Mapping[str, Any], model: str, path: str = "") -> W
     [
         ({"GET /v1/models": VLLM}, "meta-llama/Llama-3.1-8B", Window(8096, "vLLM")),
         (LLAMA_CPP, "q.gguf", Window(8192, "llama.cpp")),
-        (open_router(262144, 131072), "qwen/qwen3-coder", Window(131072, "OpenRouter")),
-        (open_router(262144, None), "qwen/qwen3-coder", Window(262144, "OpenRouter")),
+        ({**LLAMA_CPP, "GET /v1/models": SIZED}, "q.gguf", SIZED_WINDOW),
+        ({PROPS_AT.replace("q.gguf", "any"): PROPS, "GET /v1/models": SIZED}, "any", SIZED_WINDOW),
+        (open_router(262144, 131072), "qwen/qwen3-coder", Window(131072, "OpenRouter", prices=Prices(0.2, 0.8))),
+        (open_router(262144, None), "qwen/qwen3-coder", Window(262144, "OpenRouter", prices=Prices(0.2, 0.8))),
         (
             {"GET /api/v0/models": listing({**LM_STUDIO_ROW, "state": "loaded", "loaded_context_length": 4096})},
             "google/gemma-3-4b",
@@ -174,6 +179,8 @@ async def window_of(answers: Mapping[str, Any], model: str, path: str = "") -> W
     ids=[
         "vllm",
         "llama.cpp",
+        "llama.cpp with a size",
+        "llama.cpp by any name",
         "openrouter",
         "openrouter without a provider's length",
         "lm studio",

@@ -116,19 +116,22 @@ async def test_compact_says_when_there_is_nothing_to_do_and_can_be_interrupted(p
 async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
     settings: dict[str, Any] = {
         "permissions": {"deny": ["Bash(rm:*)"]},
-        "models": {"large": {"contextWindow": 1000, "prices": {"input": 1000, "output": 2000}}},
+        "models": {"large": {"contextWindow": 1000, "prices": {"input": 1000, "output": 2000, "cacheRead": 0}}},
     }
-    async with stage(project, [Reply("hi", usage=Usage(100, 50))], model="small", overlays=(settings,)) as on:
+    usage = Usage(100, 50, cache_read_tokens=40)
+    async with stage(project, [Reply("hi", usage=usage)], model="small", overlays=(settings,)) as on:
         await on.say("/cost")
-        assert "No prices are configured: models.small.prices" in last(on)
+        assert "The cost is unknown: set models.small.prices in your settings." in last(on)
         await on.send("/model large")
         await on.until(lambda: on.agent.model_name == "large")
         await on.say("Hello.")
         assert on.model.requests[0].model == "large"
         await on.send("/cost")
-        await on.until(lambda: "$0.20 in total." in last(on))
+        await on.until(lambda: "$0.16 in total." in last(on))
+        assert "40 of the tokens in came from the server's prompt cache, which saved $0.0400." in last(on)
         assert "150 of 1,000 tokens" in last(on)
-        assert "$0.20" in on.status
+        assert "$0.16" in on.status
+        assert "40% cached" in on.status
         assert "15% of 1.0k" in on.status
         await on.send("/permissions")
         await on.until(lambda: "deny  Bash(rm:*)" in last(on))

@@ -119,7 +119,7 @@ def test_in_a_narrow_terminal_the_least_important_goes_first():
 
 async def test_a_screen_without_a_model_says_so_before_the_first_prompt(project: Path):
     async with stage(project, base_url=None) as on:
-        assert "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL" in on.screen
+        assert "No model is configured. Run wave setup, or set" in on.screen
 
 
 def test_the_branch_is_found_from_below_in_a_worktree_and_when_detached(tmp_path: Path):

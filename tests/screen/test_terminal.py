@@ -111,7 +111,8 @@ def test_a_session_is_taken_up_again_with_its_conversation(terminal: Terminal, p
 
 def test_a_signal_closes_it_and_gives_the_terminal_back(terminal: Terminal, project: Path, home: Path) -> None:
     command = f"sh -c {shlex.quote(f'echo $$ > pid; exec {shlex.quote(str(WAVE))} --no-project-hooks')}"
-    terminal.start(command, project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"]})
+    model = {"WAVE_BASE_URL": "http://127.0.0.1:9/v1", "WAVE_MODEL": "any"}  # it is never asked
+    terminal.start(command, project, {"WAVE_HOME": str(home), "PATH": os.environ["PATH"], **model})
     terminal.sees("Say what to do.")
     os.kill(int((project / "pid").read_text()), signal.SIGTERM)
     terminal.sees("status 143")

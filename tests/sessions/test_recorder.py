@@ -23,6 +23,7 @@ from wave_agent.events import HookRun
 from wave_agent.messages import (
     Block,
     Image,
+    Kept,
     Message,
     MessageManager,
     Origin,
@@ -149,6 +150,29 @@ def test_an_answer_is_a_line_of_the_assistant_with_text_thinking_and_tool_use(se
             ],
         },
     }
+
+
+def test_what_an_api_wants_back_is_kept_with_its_block_and_survives_a_resume(session: Session) -> None:
+    kept = Kept("anthropic", "claude", {"type": "thinking", "signature": "s", "deep": [{"a": None}]})
+    blocks = (
+        ReasoningBlock("", kept=kept),
+        TextBlock("let me see", "model", kept=kept),
+        ToolBlock("one", "Bash", {"command": "ls"}, kept=kept),
+    )
+    session.messages.add_assistant_message(*blocks)
+    content = session.lines()[1]["message"]["content"]
+    assert [part["kept"]["api"] for part in content] == ["anthropic"] * 3
+    assert load_session(session.path).messages == (Message("assistant", blocks),)
+    assert "kept" not in json.dumps(Message("assistant", blocks).to_dict())
+
+
+@pytest.mark.parametrize("kept", [5, {"api": "anthropic"}, {"api": 1, "model": "m", "data": {}}, None])
+def test_what_cannot_be_sent_back_is_dropped_and_the_answer_stays(tmp_path: Path, kept: Any) -> None:
+    part = {"type": "text", "text": "hello", "kept": kept}
+    line = {"type": "assistant", "message": {"role": "assistant", "content": [part]}}
+    file = tmp_path / "session.jsonl"
+    file.write_text(json.dumps(line))
+    assert load_session(file).messages == (Message("assistant", (TextBlock("hello", "model"),)),)
 
 
 def test_a_result_is_a_line_of_the_user_with_a_tool_result(session: Session) -> None:

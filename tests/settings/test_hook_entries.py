@@ -426,14 +426,24 @@ BROKEN_ENTRIES = [
     pytest.param(["./x"], "must be an object with a command, not a list", (), id="a list"),
     pytest.param(
         {"command": "x", "type": "comand"},
-        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http",
+        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http, mcp_tool",
         ("type",),
         id="a misspelt type",
     ),
     pytest.param(
-        {"type": 7}, "7 is not a type of hook; expected one of command, python, http", ("type",), id="a number as type"
+        {"type": 7},
+        "7 is not a type of hook; expected one of command, python, http, mcp_tool",
+        ("type",),
+        id="a number as type",
     ),
     pytest.param({"type": "python"}, 'needs a "target"', (), id="python without a target"),
+    pytest.param({"type": "mcp_tool", "tool": "x"}, 'needs a "server"', (), id="a tool without a server"),
+    pytest.param(
+        {"type": "mcp_tool", "server": "s", "tool": "x", "input": [1]},
+        "must be an object, not a list",
+        ("input",),
+        id="a tool with a list",
+    ),
     *(
         pytest.param(
             {"type": "python", "target": target},

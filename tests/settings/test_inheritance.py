@@ -124,14 +124,22 @@ def handed(**more: Any) -> Inheritance:
 
 
 def test_it_travels_whole() -> None:
-    sent = handed(max_turns=3, overlays=("/a", {"permissions": {"deny": ["Bash"]}}), deny=("x",), strict=True)
+    sent = handed(
+        max_turns=3, max_cost=0.5, overlays=("/a", {"permissions": {"deny": ["Bash"]}}), deny=("x",), strict=True
+    )
     assert inherited(sent.variable()) == sent
 
 
 def test_of_several_agents_above_the_strictest_holds() -> None:
-    outer = handed(max_turns=3, deny=("a",), strict=True)
+    outer = handed(max_turns=3, max_cost=0.5, deny=("a",), strict=True)
     inner = Inheritance(
-        mode=PermissionMode.PLAN, home="/x", project="/y", directories=("/p/deep", "/z"), max_turns=9, deny=("b",)
+        mode=PermissionMode.PLAN,
+        home="/x",
+        project="/y",
+        directories=("/p/deep", "/z"),
+        max_turns=9,
+        max_cost=9,
+        deny=("b",),
     )
     script = "import os, sys; from wave_agent.settings.inheritance import inherited; print(inherited(os.environ))"
     done = subprocess.run(
@@ -139,7 +147,16 @@ def test_of_several_agents_above_the_strictest_holds() -> None:
         env={**os.environ, **outer.variable(), "INNER": inner.variable()[VARIABLE]},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    for wanted in ("'plan'", "home='/h'", "project='/p'", "('/p/deep',)", "max_turns=3", "('a', 'b')", "strict=True"):
+    for wanted in (
+        "'plan'",
+        "home='/h'",
+        "project='/p'",
+        "('/p/deep',)",
+        "max_turns=3",
+        "max_cost=0.5",
+        "('a', 'b')",
+        "strict=True",
+    ):
         assert wanted in done.stdout
 
 
@@ -175,6 +192,7 @@ def test_the_mode_is_never_looser(asked: PermissionMode, above: PermissionMode) 
 )
 def test_the_smaller_limit_holds(asked: int | None, above: int | None, limit: int | None) -> None:
     assert handed(max_turns=above).restricted_turns(asked) == limit
+    assert handed(max_cost=above).restricted_cost(asked) == limit
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from wave_agent.settings.layers import (
     DEFAULT_SOURCES,
     KEYS,
     MANAGED_FILE,
+    MCP_KEYS,
     MOST_RULES,
     MOST_RULES_IN_ALL,
     Settings,
@@ -28,6 +29,7 @@ from wave_agent.settings.layers import (
     read_source,
     settings_files,
 )
+from wave_agent.settings.mcp_keys import MCP_SETTINGS
 
 
 def layer(content: object, where: Layer = Layer.USER) -> SettingsSource:
@@ -204,9 +206,12 @@ def test_comments_and_the_schema_are_no_unknown_keys() -> None:
 
 
 def test_every_documented_key_is_known() -> None:
+    assert set(MCP_SETTINGS) == set(MCP_KEYS)
     assert set(KEYS) == {
         *("hooks", "env", "permissions", "model", "baseUrl", "models", "maxStopBlocks", "strictHooks", "compat"),
-        *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "sandbox", "$schema"),
+        *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "sandbox", "$schema", "api", "apiKeyHelper"),
+        *("mcpServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"),
+        *("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"),
     }
 
 

@@ -10,7 +10,8 @@ import pytest
 from tests.cli.project import Project, serving
 from tests.rows import rows
 from wave_agent import Agent, SettingsError
-from wave_agent.agent.options import Options, lay_foundation, mode_for, model_for, model_name_for
+from wave_agent.agent.model_choice import ModelWishes, model_for, model_name_for
+from wave_agent.agent.options import Options, lay_foundation, mode_for
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import OnFailure
 from wave_agent.models.base import ModelRequest
@@ -167,7 +168,7 @@ async def test_flags_and_environment_cannot_choose_another_endpoint() -> None:
     environment = {"WAVE_BASE_URL": "http://127.0.0.1:2/v1", "WAVE_MODEL": "y"}
     async with RecordingModelServer(["fine"]) as server:
         settings = Settings(model="m", base_url=server.base_url, managed=frozenset({"model", "base_url"}))
-        model = model_for("http://127.0.0.1:1/v1", None, settings, environment)
+        model = model_for(ModelWishes(base_url="http://127.0.0.1:1/v1"), settings, environment)
         name = model_name_for("x", settings, environment)
         async for _ in model.stream(ModelRequest(model=name, messages=[{"role": "user", "content": "hi"}])):
             pass

@@ -140,7 +140,8 @@ class Field:
                 if message["role"] == "tool" and "interrupted" not in message["content"]:
                     self.results.add(message["tool_call_id"])  # one that was interrupted is made for the request
                 if message["role"] == "user":
-                    self.prompts.add(message["content"])
+                    # What the agent itself adds, such as news for a resumed session, is recorded without the mark.
+                    self.prompts.add(message["content"].removeprefix("[From Wave, not from the user] "))
         self.requests = len(self.server.requests)
         self.calls |= {file.name.removeprefix("effect-") for file in self.project.glob("effect-*")}
         self.survivors |= self.living()

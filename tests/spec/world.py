@@ -36,6 +36,9 @@ printf '%s\\n' "$payload" >> {log}
 """
 
 
+NEWS = "This has changed since you were last told:"
+
+
 class World:
     """The project, the agent's own directory, and every agent that a test has made."""
 
@@ -102,8 +105,10 @@ class World:
         await self._ended.setdefault(name, asyncio.Event()).wait()
 
     def request(self, number: int) -> list[Mapping[str, Any]]:
-        """The conversation that the model got with this request; the system message is left out."""
-        return [message for message in self.model.requests[number].messages if message["role"] != "system"]
+        """The conversation that the model got with this request; the system message is left out, and what a resumed
+        session says of changed surroundings."""
+        messages = self.model.requests[number].messages
+        return [one for one in messages if one["role"] != "system" and NEWS not in str(one["content"])]
 
     @property
     def requests(self) -> int:
@@ -175,8 +180,8 @@ def tools(agent: Agent) -> list[ToolBlock]:
 
 
 def users(agent: Agent) -> list[Message]:
-    """The messages in the user's role."""
-    return [message for message in agent.messages if message.role == "user"]
+    """The messages in the user's role, without what a resumed session says of changed surroundings."""
+    return [message for message in agent.messages if message.role == "user" and NEWS not in message.text]
 
 
 def shape(agent: Agent) -> list[tuple[str, ...]]:

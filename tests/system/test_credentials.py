@@ -32,7 +32,8 @@ def test_a_url_is_shown_without_user_and_password(url: str, shown: str):
 
 
 def test_what_hooks_and_tools_get_holds_no_credentials():
-    own = {"WAVE_API_KEY": KEY, "OPENAI_API_KEY": KEY, "WAVE_BASE_URL": f"https://me:{PASSWORD}@host/v1", "A": "1"}
+    url = f"https://me:{PASSWORD}@host/v1?key={KEY}"
+    own = {"WAVE_API_KEY": KEY, "OPENAI_API_KEY": KEY, "WAVE_BASE_URL": url, "A": "1"}
     assert without_credentials(own) == {"WAVE_BASE_URL": "https://host/v1", "A": "1"}
 
 

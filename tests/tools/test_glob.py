@@ -9,6 +9,8 @@ from tests.tools.session import Session
 from tests.tools.trees import write
 from wave_agent.tools.base import ToolInputError
 
+NAMES = "[Glob looks at names only: to search in files, use Grep]"
+
 
 async def glob(searcher: Session, pattern: str, **rest: object) -> list[str]:
     return (await searcher.call("Glob", pattern=pattern, **rest)).content.split("\n")
@@ -30,9 +32,9 @@ class TestGlob:
             ("./src/?.[t]s", ["src/d.ts"]),
             ("[!a]*.py", ["src/b.py", "src/deep/c.py"]),
             (".hidden", [".hidden"]),
-            ("deep", ["No files found."]),
-            ("src/deep/", ["No files found.", "[src/deep is a directory: use src/deep/** to list its files]"]),
-            ("*.PY", ["No files found."]),
+            ("deep", ["No files found.", NAMES]),
+            ("src/deep/", ["No files found.", NAMES, "[src/deep is a directory: use src/deep/** to list its files]"]),
+            ("*.PY", ["No files found.", NAMES]),
         ],
     )
     async def test_patterns(self, searcher: Session, pattern: str, found: list[str]) -> None:

@@ -75,18 +75,66 @@ def test_what_the_model_is_told_of_them_is_short() -> None:
 def test_an_unknown_tool_is_answered_with_the_one_to_call(name: str, meant: str) -> None:
     with pytest.raises(ToolInputError) as refusal:
         find_tool(name, builtin_tools())
-    assert str(refusal.value).startswith(f'There is no tool "{name}". Call {meant} instead. The tools are Bash, Bash')
+    assert str(refusal.value).startswith(f'There is no tool "{name}". Call one of these now: Bash, BashOutput, ')
+    assert f"The likeliest is {meant}, which needs " in str(refusal.value)
 
 
-def test_where_nothing_is_likely_the_tools_are_listed_all_the_same() -> None:
-    with pytest.raises(ToolInputError, match=r'^There is no tool "fly"\. The tools are Bash, BashOutput, '):
-        find_tool("fly", builtin_tools())
+@pytest.mark.parametrize(
+    ("name", "given", "meant"),
+    [
+        ("rename", {"file_path": "a.py", "old_string": "a", "new_string": "b"}, "Edit"),
+        ("rename", {"path": "a.py", "old_str": "a", "new_str": "b"}, "Edit"),
+        ("helper", {"cmd": "ls"}, "Bash"),
+        ("helper", {"command": "ls", "timeout": 5}, "Bash"),
+        ("helper", {"path": "a.py"}, "Read"),
+        ("helper", {"filename": "a.py", "contents": "x"}, "Write"),
+        ("helper", {"pattern": "src/**/*.py"}, "Glob"),
+        ("helper", {"query": "setup.py"}, "Glob"),
+        ("helper", {"pattern": "def .*add"}, "Grep"),
+        ("helper", {"regex": "TODO", "path": "src"}, "Grep"),
+        ("run", {"file_path": "a.py", "content": "x"}, "Write"),
+        ("search", {"pattern": "*.py"}, "Grep"),
+        ("read_file", {"what": "a.py"}, "Read"),
+        ("helper", {"shell_id": "bash_1"}, "KillShell"),
+        ("Grepp", {"what": 1}, "Grep"),
+    ],
+)
+def test_the_input_of_a_call_to_an_unknown_tool_tells_what_it_was_meant_to_be(
+    name: str, given: dict[str, object], meant: str
+) -> None:
+    with pytest.raises(ToolInputError, match=f"The likeliest is {meant}, which needs"):
+        find_tool(name, builtin_tools(), given)
+
+
+def test_the_likeliest_tool_is_shown_with_what_it_needs() -> None:
+    with pytest.raises(ToolInputError, match=r"Edit, which needs file_path, old_string and new_string\.$"):
+        find_tool("edit_file", builtin_tools())
+    with pytest.raises(ToolInputError, match=r"Bash, which needs command\.$"):
+        find_tool("shell", builtin_tools())
+
+
+@pytest.mark.parametrize("given", [{}, {"speed": 3}])
+def test_where_nothing_is_likely_the_tools_are_listed_all_the_same(given: dict[str, object]) -> None:
+    with pytest.raises(ToolInputError) as refusal:
+        find_tool("fly", builtin_tools(), given)
+    assert str(refusal.value).startswith('There is no tool "fly". Call one of these now: Bash, BashOutput, ')
+    assert str(refusal.value).endswith(" Bash runs any command.")
+
+
+def test_a_call_that_only_answers_needs_no_tool() -> None:
+    with pytest.raises(
+        ToolInputError, match=r'no tool "final_answer"\. To answer the user, write text without calling'
+    ):
+        find_tool("final_answer", builtin_tools(), {"content": "Done."})
 
 
 def test_a_tool_that_is_not_there_is_not_advised() -> None:
     tools = [tool for tool in builtin_tools() if tool.name != "Bash"]
-    with pytest.raises(ToolInputError, match=r'no tool "shell"\. The tools are'):
+    with pytest.raises(ToolInputError) as refusal:
         find_tool("shell", tools)
+    assert "Bash," not in str(refusal.value)
+    assert "likeliest" not in str(refusal.value)
+    assert "any command" not in str(refusal.value)
 
 
 def test_no_schema_refers_to_another_place() -> None:

@@ -120,7 +120,8 @@ class TestBoth:
         path = session.file("a.txt", "old\n")
         result = await change(session, tool, read=False)
         assert (result.success, result.ran) == (False, False)
-        assert "Read it first" in result.content
+        assert f'Read it first: call Read with {{"file_path": "{path}"}}' in result.content
+        assert ("use Edit instead" in result.content) is (tool == "Write")
         assert path.read_text() == "old\n"
 
     async def test_a_file_that_has_changed_since_is_refused_with_what_to_do(self, session: Session, tool: str) -> None:

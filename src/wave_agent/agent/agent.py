@@ -3,23 +3,28 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.current_work import CurrentWork
 from wave_agent.agent.life_cycle import LifeCycle
+from wave_agent.agent.model_choice import model_name_for
 from wave_agent.agent.options import (
+    Effort,
     Options,
+    known_prices,
     lay_foundation,
     mode_for,
-    model_name_for,
 )
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
+from wave_agent.agent.spending import Spending
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
 from wave_agent.agent.wiring import Ground, lay_ground, make_parts, with_model
 from wave_agent.errors import AgentClosedError, SettingsError
@@ -33,7 +38,7 @@ from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.messages import Message
-from wave_agent.models.base import Model, Usage
+from wave_agent.models.base import ApiName, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import Purpose, RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore
@@ -43,6 +48,9 @@ from wave_agent.settings.trust import ProjectTrust
 from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import TakenBack
 from wave_agent.tools.files import uninterrupted
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.session import McpSession
 
 
 class Agent:
@@ -65,8 +73,6 @@ class Agent:
         self._turn_lock = asyncio.Lock()
         self._turn: Turn | None = None
         self._used = 0
-        self._spent = Usage()
-        """Usage of all turns before this one."""
         self._closed = False
 
     @classmethod
@@ -77,6 +83,7 @@ class Agent:
         model: str | None = None,
         base_url: str | None = None,
         api_key: str | None = None,
+        api: ApiName | None = None,
         hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None,
         tools: Sequence[Tool] = (),
         system_prompt: str | None = None,
@@ -87,18 +94,29 @@ class Agent:
         setting_sources: Sequence[SourceName] | None = None,
         trust: Trust = False,
         max_turns: int | None = None,
+        max_cost: float | None = None,
+        max_output_tokens: int | None = None,
+        effort: Effort | None = None,
+        fallback_model: str | None = None,
         resume: str | None = None,
         model_client: Model | None = None,
         hook_runner: HookRunner | None = None,
+        mcp_servers: Mapping[str, Any] | None = None,
+        mcp_host: Any = None,
     ) -> Self:
         """An agent for the project in `workdir` (default: the current directory). Touches no network.
+
+        `api` says what the server speaks, if its URL does not.
 
         `hooks` has the same shape as in settings; hooks may also be Python functions. `settings` is a file or an object
         applied on top of the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
         `trust` says whether the project's own hooks may run: False raises `UntrustedHooksError` if there are any.
+        `max_cost` is in US dollars, for all prompts together. `fallback_model` takes over if the model is overloaded.
         `tools` are added to the built-in ones; a tool with the same name replaces the built-in one. `model_client` is
         anything with the methods of `Model`, `hook_runner` anything with that of `HookRunner`; `wave_agent.testing` has
-        some of both. Raises `ArgumentError` for invalid arguments, and `SettingsError`.
+        some of both. `mcp_servers` are MCP servers by name, in the form of `.mcp.json`; they count as the user's own.
+        `mcp_host` is what speaks to them, anything with the methods of `McpHost`. Raises
+        `ArgumentError` for invalid arguments, and `SettingsError`.
         """
         from wave_agent.agent.arguments import callbacks_from, require_usable  # lazy: the command line does without
 
@@ -109,6 +127,7 @@ class Agent:
                 model=model,
                 base_url=base_url,
                 api_key=api_key,
+                api=api,
                 hooks=hooks,
                 tools=tools,
                 system_prompt=system_prompt,
@@ -119,9 +138,15 @@ class Agent:
                 setting_sources=setting_sources,
                 trust=trust,
                 max_turns=max_turns,
+                max_cost=max_cost,
+                max_output_tokens=max_output_tokens,
+                effort=effort,
+                fallback_model=fallback_model,
                 resume=resume,
                 model_client=model_client,
                 hook_runner=hook_runner,
+                mcp_servers=mcp_servers,
+                mcp_host=mcp_host,
             )
         )
 
@@ -182,6 +207,22 @@ class Agent:
         return self._ground.foundation.gathered.left_out
 
     @property
+    def mcp(self) -> "McpSession | None":
+        """The MCP servers of this session; None if there are none."""
+        return self._ground.mcp
+
+    async def expand(self, text: str) -> str:
+        """A prompt with what it asks MCP servers for: `/mcp__server__prompt arguments` becomes that prompt, and the
+        resource of each `@server:uri` is added. For text that the user has written, before `send_message`: what other
+        programs have written must not be expanded. Raises `McpError`."""
+        mcp = self._ground.mcp
+        if mcp is None:
+            return text
+        expanded = await mcp.expanded(text)
+        found = await mcp.mentioned(text)
+        return "".join([text if expanded is None else expanded, *map(str, found)])
+
+    @property
     def why_not_ready(self) -> str:
         """Why no prompt can be answered yet, if that is known without asking the server; otherwise empty."""
         ask: Callable[[str], str] | None = getattr(self._ground.model, "why_not_ready", None)
@@ -223,6 +264,11 @@ class Agent:
         if used != name:
             self._messages.add_notice_block(f"The model stays {used}, not {name}: set by managed settings.")
             return
+        try:
+            Spending(partial(known_prices, self.settings), self._ground.spending.limit).require_prices(name, self.home)
+        except SettingsError as error:
+            self._messages.add_notice_block(f"The model stays {self.model_name}, not {name}. {error}")
+            return
         self._parts = with_model(self._ground, self._parts, name)
 
     @property
@@ -240,7 +286,18 @@ class Agent:
     @property
     def usage(self) -> Usage:
         """The tokens used by all prompts of this agent."""
-        return self._spent if self._turn is None else self._spent + self._turn.usage
+        return self._ground.spending.total.usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all prompts of this agent cost. None if prices are unknown, or if the server does not report usage."""
+        total = self._ground.spending.total
+        return total.dollars if total.dollars or self._ground.windows.current.prices is not None else None
+
+    @property
+    def saved_usd(self) -> float:
+        """How much of the cost the server's prompt cache saved, as far as prices are known."""
+        return self._ground.spending.total.saved
 
     @property
     def context(self) -> Context:
@@ -260,6 +317,9 @@ class Agent:
     async def _compact(self, instructions: str) -> bool:
         async with self._turn_lock:
             self._require_open()
+            if self._ground.spending.is_used_up:
+                self._messages.add_notice_block(self._ground.spending.why_used_up)
+                return False
             await self._parts.briefing.settle(self._parts.calls.mode)
             size = tokens_of(self._messages.for_model)
             window = min(self._ground.windows.current.known or size, size)
@@ -302,21 +362,27 @@ class Agent:
             started, hooks_before = monotonic(), len(self._hooks.journal)
             violations_before = len(self._parts.calls.violations)
             await self._parts.calls.settle()
-            turn = self._turn = Turn(self._parts)
+            self._ground.spending.begin_turn()
+            parts = self._parts
+            turn = self._turn = Turn(parts)
             self._ground.changes.begin_turn()
             self._ground.listeners.loading(True)
             try:
                 status = await self._run(turn, text)
             finally:
                 self._ground.listeners.loading(False)
-                self._turn, self._spent, self._used = None, self._spent + turn.usage, turn.used or self._used
+                self._turn, self._used = None, turn.used or self._used
+                if self._parts is parts:  # the user has not chosen another model in the meantime
+                    self._parts = turn.parts
+            spent = self._ground.spending.turn
             self._emit(TurnEnded(status=status.value))
             self._ground.listeners.stream = None
             self.last_result = Result(
                 status=status.value,
                 text=turn.text,
                 error=turn.error,
-                usage=turn.usage,
+                usage=spent.usage,
+                cost_usd=spent.dollars,
                 hooks=tuple(self._hooks.journal[hooks_before:]),
                 turns=turn.requests,
                 messages=tuple(self.messages),
@@ -394,6 +460,7 @@ class Agent:
                 # After the turn has started: connecting continues while its first hooks run.
                 await self._work.attend(work, beside=None if prepare is None else prepare())
                 await self._parts.calls.settle()
+            self._record_usage(turn)
             status = TurnStatus.INTERRUPTED if work.cancelled() else work.result()
             if work.cancelled():
                 self._messages.add_notice_block("Interrupted.", "info")
@@ -402,6 +469,12 @@ class Agent:
         turn.error = self._log.reported = str(self._log.failure)
         self._messages.add_error_block(turn.error)
         return TurnStatus.ERROR
+
+    def _record_usage(self, turn: Turn) -> None:
+        if turn.requests:
+            spent = self._ground.spending.turn
+            used = {"model": turn.parts.model_name, "requests": turn.requests, **to_builtins(spent.usage)}
+            self._log.usage({**used, "cost_usd": spent.dollars, "saved_usd": spent.saved})
 
     def _require_prompt(self, text: object, what: str) -> None:
         self._ground.inside.require_outside(what)

@@ -104,6 +104,11 @@ def _count(name: str, value: object) -> None:
         raise _wrong(name, "a whole number", value)
 
 
+def _dollars(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _wrong(name, "a number of US dollars", value)
+
+
 def _function(name: str, value: object) -> None:
     if not callable(value):
         raise _wrong(name, "a function", value)
@@ -163,6 +168,7 @@ _CHECKS: Mapping[str, Callable[[str, object], None]] = {
     "model": _text,
     "base_url": _text,
     "api_key": _secret,
+    "api": _text,
     "hooks": _mapping,
     "tools": _tools,
     "system_prompt": _text,
@@ -171,8 +177,14 @@ _CHECKS: Mapping[str, Callable[[str, object], None]] = {
     "settings": _settings,
     "setting_sources": _names,
     "max_turns": _count,
+    "max_cost": _dollars,
+    "max_output_tokens": _count,
+    "effort": _text,
+    "fallback_model": _text,
     "resume": _text,
     "model_client": _with("stream", "close"),
     "hook_runner": _with("run"),
+    "mcp_servers": _mapping,
+    "mcp_host": _with("connect", "call", "close"),
 }
 """The check for each argument; `callbacks` and `trust` are checked separately."""

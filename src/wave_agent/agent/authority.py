@@ -1,13 +1,16 @@
 """What decides whether a call may run, besides hooks and the user."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.permissions.decision import PermissionMode, Rules
-from wave_agent.permissions.protected_paths import ProtectedPaths
 from wave_agent.rules.rule import Places, Rule
+
+if TYPE_CHECKING:
+    from wave_agent.permissions.protected_paths import ProtectedPaths
 
 
 class Authority(Struct, kw_only=True):
@@ -19,9 +22,19 @@ class Authority(Struct, kw_only=True):
     """Where the patterns of rules start."""
     directories: tuple[str, ...]
     """Those considered inside the project, as real paths."""
-    protected: ProtectedPaths
+    find_protected: "Callable[[], ProtectedPaths]"
+    """Finds the protected paths, once, before the first call is judged."""
     border: Callable[[str], str | None] = lambda _: None
     """Says why a path must not be written, whatever has been permitted."""
+
+    _protected: "ProtectedPaths | None" = None
+
+    @property
+    def protected(self) -> "ProtectedPaths":
+        """The files through which the agent could rewrite its own guards."""
+        if self._protected is None:
+            self._protected = self.find_protected()
+        return self._protected
 
     def allow(self, rule: Rule) -> None:
         """From now on, calls that match the rule run without the question the mode would ask."""

@@ -13,6 +13,7 @@ from wave_agent.agent.authority import Authority
 from wave_agent.effects.calls import effects_of
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.command_surroundings import CommandSurroundings
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, ToolKind
 from wave_agent.permissions.existing_files import leads_outside, on_disk
@@ -23,6 +24,8 @@ from wave_agent.system.real_files import resolve_or_keep
 from wave_agent.system.trusted_git import find_git
 from wave_agent.tools.base import Tool, ToolContext
 
+_MANY = 200
+"""Paths that are looked up without leaving the event loop."""
 _SEARCHES = ("Grep", "Glob")
 """Tools that leave out what they must not read."""
 
@@ -50,7 +53,7 @@ class EffectsFinder:
 
     def of(self, tool: Tool, tool_input: Mapping[str, Any]) -> Effects:
         """The effects of a call, if it ran now. As written: links are not followed."""
-        return effects_of(tool.name, tool_input, self.surroundings(tool))
+        return effects_of(tool.name, tool_input, self.surroundings(tool), tool.bases())
 
     def only_reads(self, tool: Tool, tool_input: Mapping[str, Any], effects: Effects | None = None) -> bool:
         """Whether a command only reads, in the foreground. Git may be asked for its settings. A tool of someone else
@@ -173,12 +176,12 @@ def _without_tilde(word: Word, variables: Mapping[str, str]) -> Word:
     return word if place is None else Word(f"{place}{slash}{rest}")
 
 
-_TILDE = re.compile(r"~[-+]?\d*(?:/.*)?", re.DOTALL)
+_TILDE = lazy_regex(r"~[-+]?\d*(?:/.*)?", re.DOTALL)
 _FOLLOWING = {
-    "ls": re.compile(r"-\w*[LH]\w*|--dereference.*"),
-    "find": re.compile(r"-L|-H|-follow"),
-    "du": re.compile(r"-\w*[LHD]\w*|--dereference.*"),
-    "tree": re.compile(r"-\w*l\w*"),
+    "ls": lazy_regex(r"-\w*[LH]\w*|--dereference.*"),
+    "find": lazy_regex(r"-L|-H|-follow"),
+    "du": lazy_regex(r"-\w*[LHD]\w*|--dereference.*"),
+    "tree": lazy_regex(r"-\w*l\w*"),
 }
 """Options with which programs that list names go through links."""
 
@@ -200,8 +203,10 @@ def _needs_time(effects: Effects, *, rules: bool) -> bool:
     acts = bool(effects.writes or effects.deletes or effects.hosts)
     if not rules and acts:
         return False
-    return _runs_git(effects) or any(
-        literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes)
+    return (
+        _runs_git(effects)
+        or len(effects.writes) > _MANY
+        or any(literal(path) is None for path in (*effects.reads, *effects.writes, *effects.deletes))
     )
 
 

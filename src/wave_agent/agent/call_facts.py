@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,16 @@ from wave_agent.agent.authority import Authority
 from wave_agent.hooks.stage import EffectsOf, ToolFacts, unknown_effects
 from wave_agent.permissions.decision import JudgedCall, Rules
 from wave_agent.permissions.protected_paths import ProtectedPaths
-from wave_agent.system.real_files import Seen, is_below, look
+from wave_agent.system.real_files import Seen, is_below, look, resolve_or_keep
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
 if TYPE_CHECKING:
     from wave_agent.agent.call_effects import EffectsFinder
     from wave_agent.effects.values import Effects
+
+
+SAMPLE = {"command": 'cat "a" | grep -n b'}
+"""Only reads, so that all of it is looked at."""
 
 
 class CallExaminer:
@@ -29,6 +33,15 @@ class CallExaminer:
         self._authority = authority
         self._context = context
         self._search_path = search_path
+
+    def prepare(self, tools: Iterable[Tool]) -> None:
+        """Finds the protected paths, and examines a sample: that compiles most of what the first command needs."""
+        directories, protected = self._authority.directories, self._authority.protected
+        for tool in tools:
+            if tool.runs_bash:
+                subject_of(tool, SAMPLE, self._context, directories, protected)
+                self.may_run_beside(tool, SAMPLE)
+                tool.git_runs(SAMPLE, self._context)
 
     @cached_property
     def effects(self) -> "EffectsFinder":
@@ -46,7 +59,7 @@ class CallExaminer:
             from wave_agent.agent.hook_effects import hook_effects  # lazy: only if a hook wants to know
 
             try:
-                return hook_effects(tool.name, tool_input, self.effects.at(*place))
+                return hook_effects(tool.name, tool_input, self.effects.at(*place), tool.bases())
             except Exception:  # no hook may be left out for it: then the call may do anything
                 return unknown_effects(tool_input)
 
@@ -171,6 +184,9 @@ def subject_of(
     what the paths point to, if that is already known."""
     seen = seen_by(tool, tool_input) if seen is None else seen
     outside = [one.real for one in seen.values() if not any(is_below(one.real, base) for base in directories)]
+    if tool.claims_to_read():
+        named = (resolve_or_keep(path) for path in tool.may_name(tool_input, context) if os.path.lexists(path))
+        outside += [one for one in named if one != "/" and not any(is_below(one, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
     resolved = {field: seen[path].real for field in tool.path_fields if (path := str(tool_input.get(field))) in seen}
     return JudgedCall(
@@ -182,6 +198,8 @@ def subject_of(
         protected=next((path for path in guards if path is not None), None),
         real_input={**tool_input, **resolved},
         own=tool.own,
+        other_names=tool.other_names(),
+        claims_to_read=tool.claims_to_read(),
     )
 
 

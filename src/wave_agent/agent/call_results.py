@@ -10,7 +10,7 @@ from wave_agent.agent.consequences import Operation, TellModel, When, consequenc
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.stage import EffectsOf, unknown_effects
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.messages import DENIED, NOT_RUN, MessageManager, Origin, Ran, TextBlock
+from wave_agent.messages import DENIED, NOT_RUN, Kept, MessageManager, Origin, Ran, TextBlock
 from wave_agent.tools.base import ToolContext, ToolResult
 from wave_agent.tools.output import fitted
 
@@ -25,10 +25,13 @@ class RequestedCall(Struct, frozen=True):
     problem: str = ""
     effects: EffectsOf = unknown_effects
     """What it would do with an input."""
+    kept: Kept | None = None
+    about: Mapping[str, Any] = {}
+    """What else hooks get to know about its tool."""
 
     def facts(self, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         """The stdin fields of events about this call."""
-        return {"tool_name": self.name, "tool_input": tool_input, "tool_use_id": self.id}
+        return {"tool_name": self.name, "tool_input": tool_input, "tool_use_id": self.id, **self.about}
 
 
 class CallChanges(Struct, frozen=True):

@@ -4,7 +4,7 @@ The model writes the summary. Facts that must not depend on its memory are added
 list, and the files that were read or changed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -133,9 +133,12 @@ class Compactor:
         edits: Collection[str],
         standing: Callable[[], Sequence[str]] = tuple,
         permission_mode: Callable[[], str],
+        renew: Callable[[], Awaitable[None]],
+        spend: Callable[[str, Usage], None],
     ) -> None:
         """`draft` is the conversation as it is sent, `edits` are the names of the tools that change files. `standing`
-        returns facts that outlast a call, such as commands in the background."""
+        returns facts that outlast a call, such as commands in the background. `renew` brings system prompt and tools up
+        to date: no prompt cache can serve the next request anyway. `spend` gets the model and what it used."""
         self._messages = messages
         self._hooks = hooks
         self._model = model
@@ -144,7 +147,8 @@ class Compactor:
         self._edits = edits
         self._standing = standing
         self._permission_mode = permission_mode
-        self.usage = Usage()
+        self._renew = renew
+        self._spend = spend
 
     def with_draft(self, draft: Draft, window: Callable[[], int | None]) -> "Compactor":
         """The same, for another model."""
@@ -157,6 +161,8 @@ class Compactor:
             edits=self._edits,
             standing=self._standing,
             permission_mode=self._permission_mode,
+            renew=self._renew,
+            spend=self._spend,
         )
 
     async def compact(self, window: int, trigger: str = "auto", instructions: str = "") -> Compaction:
@@ -176,6 +182,7 @@ class Compactor:
         messages = self._messages.messages
         words, facts = words_of(messages, first, upto, window), facts_of(messages[:upto], self._edits, self._standing())
         self._messages.compact(summary, upto, words=words, facts=facts)
+        await self._renew()
         self._messages.add_notice_block("The older part of the conversation was summarised for the model.", "info")
         ended = await self._fire(HookEvent.POST_COMPACT, trigger=trigger, compact_summary=summary)
         # Context that hooks added at session start may have been summarised away.
@@ -215,5 +222,5 @@ class Compactor:
             if isinstance(delta, Text):
                 text += delta.text
             elif isinstance(delta, Usage):
-                self.usage += delta
+                self._spend(request.model, delta)
         return text.strip()

@@ -118,6 +118,7 @@ _FLOW: Mapping[Flow, Callable[[Outcome, str], tuple[Operation, ...]]] = {
     Flow.FEEDBACK: _feedback(When.AFTER_RESULTS),
     Flow.KEEP_WORKING: _feedback(When.NOW),
     Flow.SKIP_COMPACTION: _nothing,
+    Flow.DECLINE: _nothing,
     Flow.END_TURN: _end,
 }
 

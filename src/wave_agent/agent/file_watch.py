@@ -214,6 +214,8 @@ class FileWatch:
     async def _look(self, work: Callable[[], FoundChanges]) -> FoundChanges:
         """What is not known must not end the turn, but the user is told."""
         try:
+            if self._watcher.is_quiet():  # a thread would take longer to wake than to look
+                return work()
             return await uninterrupted(work)
         except Exception as error:
             what = strip_controls(f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
 """The effects of calls, as hooks see them: with what the disk adds."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from glob import iglob
 from itertools import islice
 from typing import Any
@@ -21,10 +21,12 @@ _MOST_FILES = 200
 """Files that the disk adds to one list."""
 
 
-def hook_effects(tool: str, tool_input: Mapping[str, Any], surroundings: Surroundings) -> Effects:
+def hook_effects(
+    tool: str, tool_input: Mapping[str, Any], surroundings: Surroundings, bases: Sequence[str] = ()
+) -> Effects:
     """What the call would do, with what the disk adds: a path that leads through a link also stands for its target, and
     a pattern for the files that it matches now. The patterns stay, and those that span directories are not searched."""
-    effects = effects_of(tool, tool_input, surroundings)
+    effects = effects_of(tool, tool_input, surroundings, bases)
     return replace(
         effects, reads=_found(effects.reads), writes=_found(effects.writes), deletes=_matching(effects.deletes)
     )
@@ -33,7 +35,7 @@ def hook_effects(tool: str, tool_input: Mapping[str, Any], surroundings: Surroun
 def effects_outside(tool: Tool, context: ToolContext, search_path: str) -> EffectsOf:
     """For calls outside a session. `search_path` is where git is looked up."""
     calls, place = EffectsFinder(context, search_path), tool.place(context)
-    return lambda tool_input: hook_effects(tool.name, tool_input, calls.at(*place))
+    return lambda tool_input: hook_effects(tool.name, tool_input, calls.at(*place), tool.bases())
 
 
 def _found(entries: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The hooks of a session, with one runner for each kind."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wave_agent.agent.options import Foundation
 from wave_agent.events import Event
@@ -10,9 +10,12 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind, HookRunner, Runners
 from wave_agent.hooks.manager import HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.pinned import search_path
-from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.settings.layers import Settings
 from wave_agent.system.processes import Ledger, no_ledger
+from wave_agent.system.which import which
+
+if TYPE_CHECKING:
+    from wave_agent.hooks.runners.mcp_tool import AskServer
 
 
 def hooks_for(
@@ -23,18 +26,22 @@ def hooks_for(
     ledger: Ledger = no_ledger,
     on_event: Callable[[Event], None] = lambda _: None,
     live: LiveSession | None = None,
+    ask_server: "AskServer | None" = None,
 ) -> HookManager:
-    """Runs the hooks that apply, each only while it is as it was trusted. `outputs` is for texts too long to show."""
+    """Runs the hooks that apply, each only while it is as it was trusted. `outputs` is for texts too long to show.
+    `ask_server` is for hooks that call a tool of an MCP server."""
     settings, environment = foundation.settings, foundation.hook_environment
     refused, given = foundation.gathered.trust.problem, _nothing_more
+    runner = foundation.options.hook_runner or Runners({})
     if settings.hooks.hooks:
         from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
 
         python = PythonGuard(foundation.project, foundation.home, environment)
         refused, given = python.after(refused), python.environment
+        runner = foundation.options.hook_runner or hook_runner_for(settings, environment, ledger, ask_server)
     return HookManager(
         settings.hooks.hooks,
-        runner=foundation.options.hook_runner or hook_runner_for(settings, environment, ledger),
+        runner=runner,
         session=session,
         environment=environment,
         settings_env=settings.env,
@@ -51,24 +58,40 @@ def _nothing_more(_: HookDefinition) -> Mapping[str, str]:
     return {}
 
 
-def hook_runner_for(settings: Settings, environment: Mapping[str, str], ledger: Ledger = no_ledger) -> HookRunner:
+def hook_runner_for(
+    settings: Settings,
+    environment: Mapping[str, str],
+    ledger: Ledger = no_ledger,
+    ask_server: "AskServer | None" = None,
+) -> HookRunner:
     """Runs the hooks in these settings; a runner is created only for kinds that are used."""
     makers: Mapping[HookKind, Callable[[], HookRunner]] = {
-        HookKind.COMMAND: lambda: ProcessRunner(
-            shell=shutil.which("bash", path=search_path(environment)), ledger=ledger
-        ),
+        HookKind.COMMAND: lambda: _processes(environment, ledger),
         HookKind.PYTHON: lambda: _workers(ledger),
         HookKind.HTTP: lambda: _http(settings, environment),
+        HookKind.MCP_TOOL: lambda: _mcp_tools(ask_server),
     }
     # Commands also read the variables that hooks export.
     wanted = {HookKind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
     return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
 
 
+def _processes(environment: Mapping[str, str], ledger: Ledger) -> HookRunner:
+    from wave_agent.hooks.runners.command import ProcessRunner  # lazy: most projects have no hooks
+
+    return ProcessRunner(shell=which("bash", path=search_path(environment)), ledger=ledger)
+
+
 def _workers(ledger: Ledger) -> HookRunner:
     from wave_agent.hooks.runners.worker_pool import WorkerPool  # lazy: only for hooks that are functions in files
 
     return WorkerPool(ledger=ledger)
+
+
+def _mcp_tools(ask_server: "AskServer | None") -> HookRunner:
+    from wave_agent.hooks.runners.mcp_tool import McpToolRunner, no_servers  # lazy: only for hooks that ask a server
+
+    return McpToolRunner(ask_server or no_servers)
 
 
 def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:

@@ -37,8 +37,9 @@ def instructions(
     *,
     denied: Denied = nothing_denied,
     tell: Callable[[str], None] = lambda _: None,
-) -> list[str]:
-    """The texts, without duplicates. `home` is the agent's own directory; `claude_home` is read only if passed.
+) -> dict[str, str]:
+    """The texts by heading, without duplicates. `home` is the agent's own directory; `claude_home` is read only if
+    passed.
 
     `denied` says why a file of the project must not be read; `tell` is called with what was omitted.
     """
@@ -47,14 +48,14 @@ def instructions(
         found.setdefault(one.text, one)
     for one in _of_the_project(project, denied, tell):
         found.setdefault(one.text, one)
-    kept: list[str] = []
+    kept: list[tuple[str, str]] = []
     left = TOTAL
     for one in reversed(found.values()):
         room = min(LIMIT, left)
         short = clip(one.text, room) if room >= _SMALLEST else "[omitted: all instructions together are too long]"
         left -= min(len(one.text), room)
-        kept.append(f"{one.heading}\n\n{short}")
-    return kept[::-1]
+        kept.append((one.heading, short))
+    return dict(reversed(kept))
 
 
 def _of_the_user(home: Path, claude_home: Path | None) -> Iterator[Instruction]:
@@ -62,7 +63,7 @@ def _of_the_user(home: Path, claude_home: Path | None) -> Iterator[Instruction]:
     for file in (home / "AGENTS.md", *([claude_home / "CLAUDE.md"] if claude_home is not None else [])):
         with suppress(NotReadError):
             if text := _text(read_project_file(str(file), "/", _BYTES, whole=False)):
-                yield Instruction(f"The user's instructions for all projects ({file.name}):", text)
+                yield Instruction(f"The user's instructions for all projects ({file.name})", text)
 
 
 def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None]) -> Iterator[Instruction]:
@@ -76,7 +77,7 @@ def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None
                 continue
             if text:
                 where = os.path.relpath(file, project.root)
-                yield Instruction(f"Instructions of this project ({where}):", text)
+                yield Instruction(f"Instructions of this project ({where})", text)
 
 
 def _text(data: bytes | None) -> str:

@@ -57,6 +57,8 @@ class LifeCycle:
             if notice := await tool.close():
                 with suppress(SessionError):  # an unwritable transcript must not keep anything open
                     ground.messages.add_notice_block(notice, "info")
+        if ground.mcp is not None:
+            await ground.mcp.close()
         if self._calls.watch is not None:
             await self._calls.watch.close()
         if ground.sandbox is not None:

@@ -1,15 +1,22 @@
 """One model answer: what it contains, and the calls it requests."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-from wave_agent.agent.call_results import RequestedCall
+from msgspec.structs import replace
+
 from wave_agent.formats.readable import readable_text, why_unreadable
-from wave_agent.messages import Block, MessageManager, ReasoningBlock, TextBlock, ToolBlock
-from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec
+from wave_agent.lazy_regex import lazy_regex
+from wave_agent.messages import Block, Kept, MessageManager, ReasoningBlock, TextBlock, ToolBlock
+from wave_agent.models.base import CutShort, Reasoning, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.limits import AnswerLimits, Meter
+from wave_agent.models.windows import estimate_tokens
 from wave_agent.text import NAME_LIMIT
+
+if TYPE_CHECKING:  # loaded with the first call
+    from wave_agent.agent.call_results import RequestedCall
 
 CUT_CALL = (
     "Not run: your answer reached the output limit before this call was complete, so nothing was done. Make the call "
@@ -24,8 +31,8 @@ GO_ON = (
     "character, repeat nothing, and do not mention this."
 )
 EMPTY = (
-    "Your answer was empty: it had neither text nor a tool call. Continue the work or, if it is done, report the "
-    "result to the user."
+    "Your answer was empty. Go on with the user's task: make the next tool call now or, if the task is done, report "
+    "the result to the user."
 )
 CUT_THINKING = (
     "Your answer reached the output limit before it had any text or tool call. Think less, then answer or call a tool."
@@ -38,6 +45,14 @@ UNREADABLE = (
     "Your answer looks like a tool call, but it could not be parsed as one, so nothing was run. Use the tool "
     "interface, with arguments that are one valid JSON object. The tools are: {}."
 )
+ONLY_RESULT = (
+    "Your answer was written as a tool's result, and only tools give results. Go on with the user's task: make the "
+    "next tool call now or, if the task is done, tell the user so in plain text."
+)
+ONE_CALL = (
+    "Your answer made several calls. Only the first was run; the others were dropped. Make one call in an answer, and "
+    "look at its result before the next."
+)
 _NO_NAME = (
     f"Not run: this is not a valid tool name. Names have at most {NAME_LIMIT} characters, without NUL and without "
     "lone surrogates. Make the call again with the name of one of your tools."
@@ -46,6 +61,10 @@ _WITHOUT = "Make the call again with plain text in its place."
 _ID_LIMIT = 256
 _MARKS = ("<", "{", "```", "[TOOL_CALLS]", "Action:", ">>>")
 """Every call that is written as text contains one of these."""
+_RESULT = lazy_regex(
+    r"\s*<(?P<tag>tool_(?:response|result|output)s?)>(?:(?!</?(?P=tag)>).)*(?:</(?P=tag)>)?\s*", re.DOTALL
+)
+"""A whole answer in the marks that servers' templates put around results."""
 
 
 class ModelAnswer:
@@ -59,7 +78,12 @@ class ModelAnswer:
         self.calls: list[ToolCall] = []
         self.asked: list[RequestedCall] = []
         """The parsed calls; see `read_calls`."""
+        self.is_reduced = False
+        """It made several calls, and only the first was kept."""
         self.cut: CutShort | None = None
+        self.usage = Usage()
+        self._arrived: list[Text | Reasoning | ToolCall] = []
+        """In order, if the API wants some of it back in that order."""
 
     @property
     def text(self) -> str:
@@ -79,11 +103,31 @@ class ModelAnswer:
                 self.calls.append(delta)
             case CutShort():
                 self.cut = delta
+                return
+        if delta.kept is not None:
+            self._meter.text(str(delta.kept.data))
+        self._arrived.append(delta)
 
-    def read_calls(self, tools: Sequence[ToolSpec], messages: MessageManager) -> None:
-        """In an answer that was cut short, only what is certainly complete is read: nothing is repaired."""
+    @property
+    def tokens(self) -> int:
+        """Roughly how many tokens it took."""
+        texts = [*self.texts, *(thought.text for thought in self.thoughts), *(call.arguments for call in self.calls)]
+        return estimate_tokens("".join(texts))
+
+    def begin_again(self) -> None:
+        """The request is repeated: what has arrived stays visible, but does not go back to the API."""
+        self._arrived = [replace(delta, kept=None) for delta in self._arrived]
+
+    def read_calls(self, tools: Sequence[ToolSpec], messages: MessageManager, *, one_call: bool = False) -> None:
+        """In an answer that was cut short, only what is certainly complete is read: nothing is repaired. With
+        `one_call`, only the first call is kept."""
         if not self.calls and not self.cut:
             self._find_calls(tools, messages)
+        if one_call and len(self.calls) > 1:
+            self.is_reduced = True
+            del self.calls[1:]
+            calls = [at for at, delta in enumerate(self._arrived) if isinstance(delta, ToolCall)]
+            self._arrived = [delta for at, delta in enumerate(self._arrived) if at not in calls[1:]]
         distinct = _distinct(self.calls, messages)
         self.asked = [
             _asked(call, given.id, repair=not self.cut) for given, call in zip(self.calls, distinct, strict=True)
@@ -99,18 +143,22 @@ class ModelAnswer:
 
         required = {tool.name: tool.schema.get("required", ()) for tool in tools}
         rest, found = calls_in_text(text, known, required, seen=messages.results())
-        self.texts = [rest]
+        if found:
+            self.texts = [rest]
+            self._arrived = [*(delta for delta in self._arrived if not isinstance(delta, Text)), Text(rest)]
         for name, arguments in found:
             self.take(ToolCall("", name, json.dumps(arguments)))
 
     def blocks(self) -> list[Block]:
         """The blocks stored for this answer."""
+        if any(delta.kept for delta in self._arrived):
+            return list(_in_order(self._arrived, self.asked))
         blocks: list[Block] = []
         if reasoning := readable_text("".join(thought.text for thought in self.thoughts)):
             blocks.append(ReasoningBlock(reasoning, self.thoughts[0].field))
         if text := self.text:
             blocks.append(TextBlock(text, "model"))
-        return [*blocks, *(ToolBlock(call.id, call.name, call.parameters or {}) for call in self.asked)]
+        return [*blocks, *map(_tool_block, self.asked)]
 
     @property
     def is_limited(self) -> bool:
@@ -136,12 +184,46 @@ class ModelAnswer:
             return CUT_THINKING if self.is_limited else EMPTY
         if not any(mark in self.text for mark in _MARKS):
             return ""
+        if _RESULT.fullmatch(self.text):
+            return ONLY_RESULT
         from wave_agent.models.repair import is_call_attempt  # lazy: large, and most answers do not need it
 
         known = [tool.name for tool in tools]
         if not is_call_attempt(self.text, known, cut=self.cut is not None):
             return ""
         return CUT_TEXT_CALL if self.is_limited else UNREADABLE.format(", ".join(known))
+
+
+def _in_order(arrived: Iterable[Text | Reasoning | ToolCall], asked: "Sequence[RequestedCall]") -> Iterator[Block]:
+    """The blocks of an answer as they arrived: an API that signs its answers notices another order."""
+    calls = iter(asked)
+    texts: list[str] = []
+    open_kind: type[Text | Reasoning | ToolCall] = ToolCall
+    for delta in arrived:
+        if texts and type(delta) is not open_kind:
+            yield from _block(open_kind, texts, None)
+        open_kind = type(delta)
+        if isinstance(delta, ToolCall):
+            yield from (_tool_block(call) for call in [next(calls, None)] if call is not None)
+            continue
+        texts.append(delta.text)
+        if delta.kept is not None:
+            yield from _block(open_kind, texts, delta.kept)
+    if texts:
+        yield from _block(open_kind, texts, None)
+
+
+def _block(kind: type[Text | Reasoning | ToolCall], texts: list[str], kept: Kept | None) -> Iterator[Block]:
+    content = readable_text("".join(texts))
+    texts.clear()
+    if kind is Reasoning and (content or kept):
+        yield ReasoningBlock(content, kept=kept)
+    elif kind is Text and content:
+        yield TextBlock(content, "model", kept=kept)
+
+
+def _tool_block(call: "RequestedCall") -> ToolBlock:
+    return ToolBlock(call.id, call.name, call.parameters or {}, kept=call.kept)
 
 
 def joined(before: str, after: str) -> str:
@@ -163,7 +245,7 @@ def _distinct(calls: Sequence[ToolCall], messages: MessageManager) -> list[ToolC
         while name in distinct or messages.has_call(name):
             number += 1
             name = f"{given}-{number}"
-        distinct[name] = ToolCall(name, call.name, call.arguments)
+        distinct[name] = replace(call, id=name)
     return list(distinct.values())
 
 
@@ -175,18 +257,22 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _asked(call: ToolCall, given_id: str, *, repair: bool) -> RequestedCall:
+def _asked(call: ToolCall, given_id: str, *, repair: bool) -> "RequestedCall":
     """`repair`: the arguments are complete, though perhaps not quite JSON."""
+    from wave_agent.agent.call_results import RequestedCall  # lazy: an answer without calls needs none of it
+
     if call.name != (name := _name(call.name)):
         return RequestedCall(call.id, name, None, _NO_NAME)
     if wrong := why_unreadable(given_id):
         return RequestedCall(
             call.id, call.name, None, f"Not run: in the id of this call, {wrong}. Make the call again."
         )
-    return _read(call, repair=repair)
+    return replace(_read(call, repair=repair), kept=call.kept)
 
 
-def _read(call: ToolCall, *, repair: bool) -> RequestedCall:
+def _read(call: ToolCall, *, repair: bool) -> "RequestedCall":
+    from wave_agent.agent.call_results import RequestedCall  # lazy: an answer without calls needs none of it
+
     try:
         parameters: object = json.loads(call.arguments or ("{}" if repair else ""), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 from wave_agent.agent.agent import Agent
+from wave_agent.agent.options import Effort
 from wave_agent.agent.result import Callbacks, Result
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.models.base import Model
+from wave_agent.models.base import ApiName, Model
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode
 from wave_agent.settings.layers import SourceName
 from wave_agent.settings.sources import Trust
@@ -23,6 +24,7 @@ class AgentOptions(TypedDict, total=False):
     model: str | None
     base_url: str | None
     api_key: str | None
+    api: ApiName | None
     hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None
     tools: Sequence[Tool]
     system_prompt: str | None
@@ -33,9 +35,15 @@ class AgentOptions(TypedDict, total=False):
     setting_sources: Sequence[SourceName] | None
     trust: Trust
     max_turns: int | None
+    max_cost: float | None
+    max_output_tokens: int | None
+    effort: Effort | None
+    fallback_model: str | None
     resume: str | None
     model_client: Model | None
     hook_runner: HookRunner | None
+    mcp_servers: Mapping[str, Any] | None
+    mcp_host: Any
 
 
 def run(prompt: str, **options: Unpack[AgentOptions]) -> Result:

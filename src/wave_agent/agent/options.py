@@ -2,24 +2,27 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.agent.model_choice import ModelWishes, endpoint_for, model_name_for
 from wave_agent.agent.result import Callbacks
-from wave_agent.errors import MissingPathError, ModelError, SettingsError
+from wave_agent.agent.spending import Spending
+from wave_agent.errors import MissingPathError, SettingsError, WaveError
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.hooks.pinned import search_path
-from wave_agent.models.base import Model, ModelRequest
+from wave_agent.models.base import Model
+from wave_agent.models.prices import Prices, prices_in
+from wave_agent.models.profiles import Profile, profile_of
 from wave_agent.models.windows import Window
 from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode, RestoreApprover
-from wave_agent.permissions.protected_paths import ProtectedPaths, protected_paths
-from wave_agent.permissions.sandbox import SETTINGS_DIRECTORIES, Sandbox
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.inheritance import Inheritance, inherited, restricted, steering, this_process
 from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, LayerFile, Settings, project_places
@@ -29,13 +32,21 @@ from wave_agent.settings.sources import (
     Gathered,
     SourceChoice,
     gather_settings,
+    is_config_file,
     locate,
     read_overlay,
 )
 from wave_agent.settings.trust import Record, TrustStore, file_digest, rest_digest
+from wave_agent.system.private_files import STORED_KEYS, wave_home
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.tools.base import Tool
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.values import Elicit, McpHost
+    from wave_agent.models.facts import ModelFacts
+    from wave_agent.permissions.protected_paths import ProtectedPaths
+    from wave_agent.permissions.sandbox import Sandbox
 
 
 class Options(SourceChoice, frozen=True, kw_only=True):
@@ -45,6 +56,9 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = None
+    api: str | None = None
+    """How the model's server is spoken to: one of `models.apis.APIS`. None: as the environment, the settings or the
+    URL say."""
     tools: Sequence[Tool] = ()
     system_prompt: str | None = None
     append_system_prompt: str = ""
@@ -59,11 +73,27 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     interactive: bool | None = None
     """Whether a user follows the session and can answer. None: unknown, and the model learns nothing about it."""
     max_turns: int | None = None
+    max_cost: float | None = None
+    """US dollars."""
+    max_output_tokens: int | None = None
+    """For one answer."""
+    effort: str | None = None
+    """How hard the model should think: one of `EFFORTS`."""
+    fallback_model: str | None = None
+    """Takes over if the model is overloaded."""
     resume: str | None = None
     source: str = "startup"
     """How a new session starts, for SessionStart hooks."""
     model_client: Model | None = None
     hook_runner: HookRunner | None = None
+    mcp_host: "McpHost | None" = None
+    """What speaks to MCP servers. None: the official SDK, in a process of its own."""
+    elicit: "Elicit | None" = None
+    """Answers what MCP servers ask the user. None: it is declined."""
+
+    @property
+    def wishes(self) -> ModelWishes:
+        return ModelWishes(base_url=self.base_url, api_key=self.api_key, api=self.api)
 
 
 def find_places(workdir: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> tuple[str, Path]:
@@ -101,11 +131,6 @@ def _start_of(workdir: str | os.PathLike[str] | None) -> str:
     return start
 
 
-def wave_home(environment: Mapping[str, str]) -> Path:
-    """The directory for the agent's own state."""
-    return Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
-
-
 class Foundation(Struct, frozen=True, kw_only=True):
     """The basis of an agent: where it works, its effective settings, what it may do."""
 
@@ -117,6 +142,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
     gathered: Gathered
     mode: PermissionMode
     max_turns: int | None
+    max_cost: float | None = None
     directories: tuple[str, ...]
     """The directories considered inside the project, as real paths."""
     handed_down: Inheritance | None = None
@@ -152,8 +178,10 @@ class Foundation(Struct, frozen=True, kw_only=True):
         return self.place.directory
 
     @property
-    def protected(self) -> ProtectedPaths:
+    def protected(self) -> "ProtectedPaths":
         """The files through which the agent could rewrite its own guards."""
+        from wave_agent.permissions.protected_paths import protected_paths  # lazy: for the first call
+
         files = self.snapshot.files
         return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
 
@@ -181,10 +209,16 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         path = search_path(above.hook_environment(environment))
         options = replace(options, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, options)
+    if os.path.exists(home / STORED_KEYS):
+        from wave_agent.settings.stored_keys import hiding_keys  # lazy: few people have any
+
+        gathered = replace(gathered, settings=hiding_keys(gathered.settings, home))
     settings = gathered.settings
     settings.require_usable()
     mode, limited = mode_for(options.permission_mode, settings, above)
     limit = limit_for(options.max_turns)
+    cost = options.max_cost if above is None else above.restricted_cost(options.max_cost)
+    _require_usable_models(options, settings, environment, cost)
     directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
     base = Foundation(
         options=options,
@@ -194,6 +228,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         gathered=gathered,
         mode=mode,
         max_turns=limit if above is None else above.restricted_turns(limit),
+        max_cost=cost,
         directories=directories if above is None else above.restricted_directories(directories),
         # Inside a sandbox everything already runs in it, and cannot create another one.
         sandbox=options.sandbox and not (above and above.sandbox),
@@ -237,6 +272,8 @@ def _permitted(options: Options, above: Inheritance | None, start: str) -> tuple
     refused += ["trust"] if options.trust or options.trust_ref else []
     refused += ["plugins"] if options.plugins else []
     refused += ["managed settings"] if options.added_managed not in (None, above.added_managed) else []
+    servers = [one for one in options.mcp_config if one not in above.mcp_config]
+    refused += ["MCP servers"] if servers or options.mcp_servers else []
     refused += ["no project hooks"] if above.project_hooks and not options.project_hooks else []
     inherited_rules = {"permissions": {"deny": [*above.deny], "ask": [*above.ask]}, "strictHooks": above.strict}
     notice = f"This agent was started by another agent, whose limits apply. Ignored: {', '.join(refused)}."
@@ -249,6 +286,9 @@ def _permitted(options: Options, above: Inheritance | None, start: str) -> tuple
         project_hooks=above.project_hooks,
         added_managed=above.added_managed,
         plugins=above.plugins,
+        mcp_config=above.mcp_config,
+        mcp_servers=None,
+        strict_mcp_config=above.strict_mcp_config or options.strict_mcp_config,
         claude_home=Path(above.claude_home) if above.claude_home else options.claude_home,
     ), [notice] if refused else []
 
@@ -273,6 +313,7 @@ def _handed_down(base: Foundation) -> Inheritance:
             innermost if is_below(one, project) and is_below(innermost, one) else one for one in base.directories
         ),
         max_turns=base.max_turns,
+        max_cost=base.max_cost,
         overlays=tuple(options.overlays),
         deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
         ask=tuple(text for rule in settings.rules.ask for text in rule.spelt),
@@ -287,6 +328,9 @@ def _handed_down(base: Foundation) -> Inheritance:
         ),
         added_managed=options.added_managed,
         plugins=tuple(os.fspath(directory) for directory in options.plugins),
+        # Servers given as text or in code may contain secrets, and every command sees what is handed down.
+        mcp_config=tuple(os.fspath(one) for one in options.mcp_config if is_config_file(one)),
+        strict_mcp_config=options.strict_mcp_config,
         claude_home=str(options.claude_home or ""),
         user_home=os.path.realpath(Path.home()) if above is None else above.user_home,
         files=elsewhere if above is None else above.files,
@@ -296,10 +340,66 @@ def _handed_down(base: Foundation) -> Inheritance:
     )
 
 
+def lacks_model(options: Options, environment: Mapping[str, str]) -> bool:
+    """Whether an agent with these options would have no model to ask. False if it could not be created at all: the
+    attempt will say why."""
+    if options.model_client is not None:
+        return False
+    try:
+        if endpoint_for(options.wishes, Settings(), environment) is not None:
+            return False
+        return endpoint_for(options.wishes, lay_foundation(options, environment).settings, environment) is None
+    except WaveError:
+        return False
+
+
 def limit_for(asked: int | None) -> int | None:
     if asked is not None and asked < 1:
         raise SettingsError(f"max_turns must be at least 1, not {asked}.")
     return asked
+
+
+Effort = Literal["low", "medium", "high"]
+EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
+
+
+def _require_usable_models(
+    options: Options, settings: Settings, environment: Mapping[str, str], cost: float | None
+) -> None:
+    """Raises `SettingsError` if the options about models contradict each other or what is known."""
+    if options.effort not in (None, *EFFORTS):
+        raise SettingsError(f'"{options.effort}" is not an effort; expected one of {", ".join(EFFORTS)}.')
+    if options.max_output_tokens is not None and options.max_output_tokens < 1:
+        raise SettingsError(f"max_output_tokens must be at least 1, not {options.max_output_tokens}.")
+    if cost is not None and not 0 < cost < float("inf"):
+        raise SettingsError(f"max_cost must be a number of US dollars greater than 0, not {cost}.")
+    name = model_name_for(options.model, settings, environment)
+    if options.fallback_model and options.fallback_model == name:
+        raise SettingsError(f"The fallback model must be another one than the model itself, {name}.")
+    spending = Spending(partial(known_prices, settings), cost)
+    for one in (name, *filter(None, [options.fallback_model])):
+        spending.require_prices(one, wave_home(environment))
+
+
+def known_prices(settings: Settings, name: str) -> Prices | None:
+    """The prices of a model according to the settings, or else to the built-in table."""
+    if given := settings.models.get(name, {}).get("prices"):
+        return prices_in(given)
+    facts = known_facts(name)
+    return None if facts is None else facts.prices
+
+
+FAMILIES = ("claude", "deepseek", "devstral", "gemini", "gpt", "grok", "mistral")
+"""How the names in the built-in table begin."""
+
+
+def known_facts(name: str) -> "ModelFacts | None":
+    """What the built-in table says about a model."""
+    if not name.rpartition("/")[2].startswith(FAMILIES):
+        return None
+    from wave_agent.models.facts import facts_for  # lazy: many models are not in it
+
+    return facts_for(name)
 
 
 def mode_for(
@@ -318,53 +418,15 @@ def mode_for(
     return mode, (f"The permission mode is {mode}, not {wanted}: {why}.",) if why else ()
 
 
-class ModelEndpoint(Struct, frozen=True):
-    """Where a model is asked, and with which key."""
-
-    url: str
-    key: str | None
-
-
-def endpoint_for(
-    base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]
-) -> ModelEndpoint | None:
-    """The endpoint that flags, environment and settings name together. None: they name neither a URL nor a key."""
-    url = base_url or environment.get("WAVE_BASE_URL") or environment.get("OPENAI_BASE_URL") or settings.base_url
-    if "base_url" in settings.managed:
-        url = settings.base_url
-    key = api_key or environment.get("WAVE_API_KEY") or environment.get("OPENAI_API_KEY")
-    return None if url is None and key is None else ModelEndpoint(url or "https://api.openai.com/v1", key)
-
-
-def model_for(base_url: str | None, api_key: str | None, settings: Settings, environment: Mapping[str, str]) -> Model:
-    endpoint = endpoint_for(base_url, api_key, settings, environment)
-    if endpoint is None:
-        return _NoModel()
-    from wave_agent.models.limits import limits_in
-    from wave_agent.models.openai_chat import OpenAIChatModel  # lazy: an agent with its own model never needs it
-
-    return OpenAIChatModel(
-        base_url=endpoint.url,
-        api_key=endpoint.key,
-        environment=environment,
-        needs_name=True,
-        limits={name: limits_in(facts) for name, facts in settings.models.items()},
-    )
-
-
-def model_name_for(asked: str | None, settings: Settings, environment: Mapping[str, str]) -> str:
-    if "model" in settings.managed:
-        return settings.model or ""
-    return asked or environment.get("WAVE_MODEL") or settings.model or ""
-
-
 def real_directories(project: str, directories: Sequence[str]) -> tuple[str, ...]:
     """Directories as written in settings, resolved to absolute paths without symlinks."""
     return tuple(resolve_or_keep(os.path.join(project, os.path.expanduser(one))) for one in directories)
 
 
-def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
+def sandbox_for(foundation: Foundation, session_id: str) -> "Sandbox":
     """Raises `SandboxError` if no sandbox is available."""
+    from wave_agent.permissions.sandbox import SETTINGS_DIRECTORIES, Sandbox  # lazy: only with --sandbox
+
     project, home, settings = foundation.project, foundation.home, foundation.settings
     inner = [os.path.join(level, name) for level in foundation.place.levels[1:] for name in SETTINGS_DIRECTORIES]
     return Sandbox.open(
@@ -379,30 +441,49 @@ def sandbox_for(foundation: Foundation, session_id: str) -> Sandbox:
     )
 
 
+_AFTER_THE_REQUEST = 0.01
+"""Seconds until the first request is surely sent. Asking takes work that would delay it."""
+
+_LAST_MOMENT = 0.1
+"""Seconds that a session waits at its end for an answer, which later sessions then need not ask for."""
+
+
 class WindowFinder:
     """The model's context window and image support, from the settings or else from its server.
 
-    The server is asked once, alongside the first request. Only callers with an image to send wait for the answer.
+    The server is asked once, while the model works on the first request. Only callers with an image to send wait for
+    the answer.
     """
 
     def __init__(self, model: Model, name: str, settings: Settings, tell: Callable[[str], None]) -> None:
         facts = settings.models.get(name, {})
         self._known: int | None = facts.get("contextWindow")
         self._images: bool | None = facts.get("images")
+        self._prices = prices_in(given) if (given := facts.get("prices")) else None
+        self._stated: str | None = facts.get("profile")
+        self._parameters: int | None = None
         self._ask: Callable[[str], Awaitable[Window | None]] | None = getattr(model, "context_window", None)
         self.name = name
         self._tell = tell
         self._asking: asyncio.Task[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
 
     def __call__(self) -> int | None:
-        if self._known is None:
-            self._start()
-        return self._known
+        if self._known is None and self._ask is not None and self._later is None:
+            self._later = asyncio.get_running_loop().call_later(_AFTER_THE_REQUEST, self._start)
+        return self.known
+
+    @cached_property
+    def _assumed(self) -> "ModelFacts | None":
+        """Used where neither the settings nor the server say anything."""
+        return known_facts(self.name)
 
     async def takes_images(self) -> bool:
         """False if unknown."""
         if self._images is None and (asking := self._start()) is not None:
             await asyncio.wait({asking})
+        if self._images is None and self._assumed is not None:
+            return self._assumed.images
         return bool(self._images)
 
     def refuse_images(self) -> None:
@@ -418,10 +499,23 @@ class WindowFinder:
     @property
     def known(self) -> int | None:
         """What is known so far, without asking."""
-        return self._known
+        return self._known if self._known is not None or self._assumed is None else self._assumed.window
+
+    @property
+    def prices(self) -> Prices | None:
+        """What is known so far."""
+        return self._prices if self._prices is not None or self._assumed is None else self._assumed.prices
+
+    @property
+    def profile(self) -> Profile:
+        """By what is known so far. No request waits for it."""
+        return profile_of(self._stated, self.name, self._known, self._parameters)
 
     async def close(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
         if self._asking is not None:
+            await asyncio.wait({self._asking}, timeout=_LAST_MOMENT)
             self._asking.cancel()
             await asyncio.wait({self._asking})
 
@@ -429,8 +523,10 @@ class WindowFinder:
         found = await ask(self.name)
         if found is None:
             return
+        self._parameters = found.parameters
         if self._images is None:
             self._images = found.images
+        self._prices = self._prices or found.prices
         if self._known is None:
             self._known = found.tokens
             if found.warning:
@@ -453,6 +549,10 @@ class Windows:
         self._found.append(self._find(name))
         return self.current
 
+    def prices(self, name: str) -> Prices | None:
+        """What is known so far about the prices of a model."""
+        return next((window.prices for window in reversed(self._found) if window.name == name), None)
+
     async def takes_images(self) -> bool:
         """Whether the current model does; False if unknown."""
         return await self.current.takes_images()
@@ -460,19 +560,3 @@ class Windows:
     async def close(self) -> None:
         for window in self._found:
             await window.close()
-
-
-class _NoModel:
-    """No endpoint is configured. Raised with the first request, since creating an agent does not need a model."""
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Any]:
-        from wave_agent.models.probe import advice  # lazy: probes ports
-
-        raise ModelError(f"{self.why_not_ready()} {await asyncio.to_thread(advice)}")
-        yield
-
-    def why_not_ready(self, _name: str = "") -> str:
-        return "No model is configured. Set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a key."
-
-    async def close(self) -> None:
-        pass

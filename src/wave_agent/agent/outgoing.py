@@ -8,14 +8,15 @@ from msgspec import Struct
 from wave_agent.agent.shortening import Shortening
 from wave_agent.errors import ModelError
 from wave_agent.http.refusals import is_too_long, refuses_images, shorter
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import EachOnce, Message, ReasoningBlock, ToolBlock
 from wave_agent.models.base import ModelRequest, ToolSpec
 from wave_agent.models.conversion import Converter, ReasoningReplay, folded
 from wave_agent.models.windows import estimate_tokens
 
-_ALTERNATE = re.compile(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
-_REASONING = re.compile(r"\breasoning(_content)?\b")
-_DEMANDED = re.compile(r"missing|must be (passed|provided|included|present|sent)|is required", re.IGNORECASE)
+_ALTERNATE = lazy_regex(r"roles? must alternate|alternate user/assistant", re.IGNORECASE)
+_REASONING = lazy_regex(r"\breasoning(_content)?\b|\b(redacted_)?thinking\b|encrypted.content")
+_DEMANDED = lazy_regex(r"missing|must be (passed|provided|included|present|sent)|is required", re.IGNORECASE)
 _FULL = 0.9
 """The share of the window above which a request is shortened before it is sent: the answer needs room too."""
 _FITS = 0.75
@@ -28,10 +29,11 @@ def tokens_of(messages: Sequence[Message], overhead: int = 0) -> int:
 
 
 def message_tokens(message: Message) -> int:
-    """Roughly how many tokens a message takes, excluding reasoning."""
+    """Roughly how many tokens a message takes, excluding reasoning that is not `kept`."""
     calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
     texts = [str(block.parameters) + (block.result or "") for block in calls]
     images = sum(image.tokens for block in calls for image in block.images)
+    texts += [str(block.kept.data) for block in message.blocks if isinstance(block, ReasoningBlock) and block.kept]
     return 4 + images + sum(map(estimate_tokens, (message.text, *texts)))
 
 
@@ -63,18 +65,25 @@ class RequestForm:
         *,
         model: str,
         system: Callable[[], str],
-        tools: Sequence[ToolSpec],
+        tools: Callable[[], Sequence[ToolSpec]] = tuple,
+        one_call: Callable[[], bool] = lambda: False,
         fold: bool = False,
         images: Images = NO_IMAGES,
+        max_output_tokens: int | None = None,
+        effort: str | None = None,
     ) -> None:
-        """`system` is called for each request: the first one fixes it."""
+        """`system`, `tools` and `one_call` are called for each request. They change only when the conversation is
+        summarised."""
         self.model = model
         self.system = system
         self.tools = tools
-        self._tools_size = sum(estimate_tokens(f"{one.description}{one.schema}") for one in tools)
+        self.one_call = one_call
+        self._measured: tuple[Sequence[ToolSpec], int] = ((), 0)
         self.fold = fold
         """Joins consecutive user messages, for templates that require alternating roles."""
         self.images = images
+        self.max_output_tokens = max_output_tokens
+        self.effort = effort
         self.sent_images = False
         """The last request contained images."""
         self.replay = ReasoningReplay.TURN
@@ -82,7 +91,10 @@ class RequestForm:
     @property
     def overhead(self) -> int:
         """Roughly how many tokens every request takes regardless of messages."""
-        return estimate_tokens(self.system()) + self._tools_size
+        tools = self.tools()
+        if tools is not self._measured[0]:
+            self._measured = tools, sum(estimate_tokens(f"{one.description}{one.schema}") for one in tools)
+        return estimate_tokens(self.system()) + self._measured[1]
 
     def adapts_to(self, error: ModelError) -> bool:
         """True: the next request will avoid what the server refused."""
@@ -143,7 +155,14 @@ class Draft:
         if self._question:
             question = {"role": "user", "content": self._question}
             sent = folded([*sent, question]) if form.fold else [*sent, question]
-        return ModelRequest(model=form.model, messages=sent, tools=form.tools if tools else ())
+        return ModelRequest(
+            model=form.model,
+            messages=sent,
+            tools=form.tools() if tools else (),
+            max_output_tokens=form.max_output_tokens,
+            effort=form.effort,
+            one_call=form.one_call(),
+        )
 
     def size(self) -> int:
         """Roughly how many tokens the next request takes."""

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-HINTED = 3
-"""From this repetition on, the model is warned that it repeats itself."""
+HINTED = 2
+"""From this repetition on, the model is told that it repeats itself."""
 NOT_RUN = 5
 """From this repetition on, the call is not run."""
 GIVEN_UP = 10
@@ -20,10 +20,21 @@ class Repeats:
     def __init__(self) -> None:
         self._done: list[tuple[str, str]] = []
         """Each call and its result."""
+        self._results: dict[str, str] = {}
+        """The last result of each call, since something may have changed."""
 
-    def note(self, name: str, parameters: Mapping[str, Any] | None, result: str) -> None:
-        self._done.append((signature(name, parameters), result))
+    def note(self, name: str, parameters: Mapping[str, Any] | None, result: str, *, reads: bool = False) -> bool:
+        """Whether this call had the same result before, and nothing can have changed since. `reads`: the call changes
+        nothing itself."""
+        called = signature(name, parameters)
+        self._done.append((called, result))
         del self._done[: -_LONGEST * GIVEN_UP]
+        if not reads:
+            self._results.clear()
+            return False
+        again = self._results.get(called) == result
+        self._results[called] = result
+        return again
 
     def note_refused(self, name: str, parameters: Mapping[str, Any] | None) -> None:
         """Notes a call that was not run again: its result would have been the same."""
@@ -56,7 +67,13 @@ def signature(name: str, parameters: Mapping[str, Any] | None) -> str:
     return f"{name} {json.dumps(done, sort_keys=True, default=str)}"
 
 
-def hint(times: int) -> str:
+def hint(times: int, name: str) -> str:
+    """`name` is the tool of the repeated call."""
+    if times <= HINTED:
+        return (
+            f"You have made this {name} call before, with the same result. Do not make it again: use the result for "
+            "the next step of the task, try something else, or tell the user what is blocking you."
+        )
     return (
         f"You have made the same call {times} times in a row, with the same result each time. Do not repeat it: try "
         "something else, or tell the user what is blocking you."

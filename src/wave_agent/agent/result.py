@@ -52,6 +52,8 @@ class Result(Struct, frozen=True, kw_only=True):
     session_id: str
     transcript_path: str
     duration_ms: int
+    cost_usd: float | None = None
+    """None if the prices of a model are unknown, or if its server did not say how many tokens it used."""
     violations: tuple[Violation, ...] = ()
     """Files that were changed for this prompt although a rule denies it."""
 
@@ -73,7 +75,8 @@ class Result(Struct, frozen=True, kw_only=True):
             "messages": [message.to_dict() for message in self.messages],
             "hooks": [run.to_dict() for run in self.hooks],
             "hooks_failed_open": self.hooks_failed_open,
-            "usage": {"input_tokens": self.usage.input_tokens, "output_tokens": self.usage.output_tokens},
+            "usage": to_builtins(self.usage),
+            "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "violations": [to_builtins(one) for one in self.violations],
             "duration_ms": self.duration_ms,
         }

@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
+from wave_agent.formats.readable import readable
 from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow, HookEvent, changed_files
-from wave_agent.hooks.manager import HookManager, ToolFacts
-from wave_agent.hooks.stage import EffectsOf
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.stage import EffectsOf, ToolFacts
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Origin, Ran, TextBlock
 from wave_agent.tools.base import ToolResult
@@ -99,6 +100,7 @@ class ResultHooks:
         about = {"tool_response": response, "error": result.content, "is_interrupt": False, **changed_files(changed)}
         wanted = {field.name for field in EVENTS[event].stdin}
         facts = {**facts, **{name: value for name, value in about.items() if name in wanted}}
+        facts |= {name: {**facts[name], **more} for name, more in readable(result.beside).items() if name in facts}
         tool = ToolFacts(effects=effects)
         outcome, edits = await self._run(event, facts, tool, heard_by(event, failed=failed), aside)
         if outcome.replacement is None:

@@ -119,6 +119,8 @@ def _shortened(block: Block, limit: int) -> Block:
             return block if cut == result and given == parameters else replace(block, result=cut, parameters=given)
         case TextBlock(source="user"):
             return block
+        case ReasoningBlock(content=content, kept=kept) if kept and len(str(kept.data)) > limit + _SLACK:
+            return replace(block, content=cut_text(content, limit), kept=None)  # a part of it would be refused
         case TextBlock(content=content) | ReasoningBlock(content=content):
             cut = cut_text(content, limit)
             return block if cut == content else replace(block, content=cut)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import resolve_or_keep
@@ -29,10 +30,10 @@ PATIENCE = 0.1
 """Seconds that git may take to count the changes."""
 
 # A repository's own configuration can name programs: filters, and anything in included files. A partial clone fetches.
-_RUNS_SOMETHING = re.compile(rb"\[\s*(?:filter|include)|promisor|partialclone", re.IGNORECASE)
+_RUNS_SOMETHING = lazy_regex(rb"\[\s*(?:filter|include)|promisor|partialclone", re.IGNORECASE)
 _CONFIG_SIZE = 1 << 18
 _LINE_SIZE = 4096
-_HEAD = re.compile(r"ref: *refs/.+|[0-9a-f]{40,64}", re.DOTALL)
+_HEAD = lazy_regex(r"ref: *refs/.+|[0-9a-f]{40,64}", re.DOTALL)
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE")
 """Set inside git's own hooks, and possibly for another repository."""
 

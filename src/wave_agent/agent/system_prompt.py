@@ -27,6 +27,11 @@ your work, but they are not the user speaking. Never write such marks yourself.
 - Refer to code as file:line. Answer briefly: what you did and what the user needs to know, not every step."""
 
 
+DATE = "Date"
+_SESSION = "Session"
+_RULES = "Rules that allow more"
+
+
 class PromptFacts(Struct, frozen=True, kw_only=True):
     """Facts that stay the same for the whole session."""
 
@@ -42,18 +47,30 @@ class PromptFacts(Struct, frozen=True, kw_only=True):
     """Rules that allow something beyond the mode."""
 
 
+class SystemPrompt(Struct, frozen=True):
+    text: str
+    parts: Mapping[str, str] = {}
+    """What in it may be different when the session is resumed, by name. The permission mode is not among them."""
+
+
 def system_prompt(
     session: PromptFacts,
     mode: PermissionMode,
     surroundings: ProjectSurroundings,
+    instructions: str | None = None,
     *,
     today: Callable[[], date] = date.today,
-) -> str:
-    """Instructions, the environment, and what the model may do. The project's own instructions are added to it."""
-    return "\n\n".join([_INSTRUCTIONS, _facts(session, surroundings, today()), session_words(session, mode)])
+) -> SystemPrompt:
+    """Instructions (or others in their place), the environment, and what the model may do. The project's own
+    instructions are added to it."""
+    facts = _facts(session, surroundings, today())
+    lines = "\n".join(f"{name}: {fact}" for name, fact in facts.items())
+    text = "\n\n".join([instructions or _INSTRUCTIONS, lines, session_words(session, mode)])
+    about = {_SESSION: _PRESENCE[session.interactive], _RULES: _listed(session.allowed)}
+    return SystemPrompt(text, {**facts, **{name: words for name, words in about.items() if words}})
 
 
-def _facts(session: PromptFacts, around: ProjectSurroundings, today: date) -> str:
+def _facts(session: PromptFacts, around: ProjectSurroundings, today: date) -> dict[str, str]:
     counted = {None: "", 0: ", no changes", 1: ", 1 changed file"}
     changed = counted.get(around.changed, f", {around.changed} changed files")
     facts = {
@@ -62,9 +79,9 @@ def _facts(session: PromptFacts, around: ProjectSurroundings, today: date) -> st
         "Git branch": around.branch and f"{around.branch}{changed}",
         "Top level": ", ".join([*around.names, *([f"and {around.more}"] if around.more else [])]),
         "System": f"{platform.system()}, shell {Path(session.shell).name}",
-        "Date": today.isoformat(),
+        DATE: today.isoformat(),
     }
-    return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact)
+    return {name: fact for name, fact in facts.items() if fact}
 
 
 # ---------------------------------------------------------------------------------------------------------------- modes
@@ -81,7 +98,7 @@ _MODES: Mapping[PermissionMode, str] = {
     PermissionMode.DEFAULT: "Calls that only read inside the project run at once; {rest}.",
     PermissionMode.ACCEPT_EDITS: "Reading and editing files inside the project runs at once; {rest}.",
     PermissionMode.PLAN: (
-        "Only reading is possible: Read, Glob, Grep, TodoWrite. Find out what you need to know; then end your turn "
+        "Only reading is possible: Read, Glob, Grep. Find out what you need to know; then end your turn "
         "with a plan: what to change in which files, in which order, and how to check it. {then}"
     ),
     PermissionMode.DONT_ASK: "Only what the user's rules allow runs; anything else is refused.",
@@ -100,7 +117,7 @@ _THEN: Mapping[bool | None, str] = {
 
 def session_words(session: PromptFacts, mode: PermissionMode) -> str:
     """Whether someone answers questions, and what may run."""
-    rules = f"Rules that allow more: {_listed(session.allowed)}." if session.allowed else ""
+    rules = f"{_RULES}: {_listed(session.allowed)}." if session.allowed else ""
     return "\n".join(filter(None, (_PRESENCE[session.interactive], mode_words(session, mode), rules)))
 
 

@@ -15,7 +15,8 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.formats.readable import readable, readable_text
 from wave_agent.hooks.events import HookEvent, changed_files
-from wave_agent.hooks.manager import HookManager, ToolFacts
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import path_expression

@@ -3,18 +3,19 @@
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.briefing import Briefing
-from wave_agent.agent.call_results import CallEnd, RequestedCall
 from wave_agent.agent.compaction import FULL, Compaction, Compactor
 from wave_agent.agent.consequences import Operation, TellModel, consequences, context_blocks, perform
-from wave_agent.agent.model_answer import EMPTY, GO_ON, ModelAnswer, joined
+from wave_agent.agent.loading_ahead import load_ahead
+from wave_agent.agent.model_answer import EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
 from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
+from wave_agent.agent.spending import Spending
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
@@ -22,10 +23,15 @@ from wave_agent.hooks.events import Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.messages import MessageManager, TextBlock
-from wave_agent.models.base import Model, Reasoning, Retry, Text, ToolSpec, Usage
+from wave_agent.models.base import Model, Reasoning, Retry, Text, Usage
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.system.waiting import together_or_none
 
+if TYPE_CHECKING:  # loaded with the first call
+    from wave_agent.agent.call_results import CallEnd, RequestedCall
+
+OVERLOADED = frozenset({429, 503, 529})
+"""Statuses after which another model may be asked, once the client has given up repeating the request."""
 CONTINUATIONS = 3
 """How often in a row a text that reached the output limit may be continued."""
 _SHORTENED = (
@@ -42,6 +48,7 @@ class TurnStatus(StrEnum):
     STOPPED = "stopped"
     STOP_LIMIT = "stop_limit"
     MAX_TURNS = "max_turns"
+    MAX_COST = "max_cost"
     ERROR = "error"
     INTERRUPTED = "interrupted"
 
@@ -54,7 +61,6 @@ class Parts(Struct, frozen=True, kw_only=True):
     calls: CallRunner
     model: Model
     model_name: str
-    tools: Sequence[ToolSpec]
     briefing: Briefing
     """The system prompt, and later updates for the model."""
     max_turns: int | None
@@ -64,6 +70,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     compactor: Compactor
     window: Callable[[], int | None]
     """The model's context window in tokens, if known."""
+    spending: Spending
+    """What all requests of the session used and cost."""
+    fall_back: "Callable[[Parts], Parts] | None" = None
+    """The same parts for another model, to use when this one is overloaded."""
     limits: AnswerLimits = AnswerLimits()
     """Size limits for one answer."""
     reports: Callable[[], Sequence[str]] = tuple
@@ -76,7 +86,6 @@ class Turn:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.requests = 0
-        self.usage = Usage()
         self.text: str | None = None
         """The model's last text."""
         self.error: str | None = None
@@ -91,6 +100,8 @@ class Turn:
         self._cuts_told = False
         self._smallest: int | None = None
         """The size of the last request that was repeated because the one before was too long."""
+        self._has_begun = False
+        """The last request failed after some text of its answer was shown."""
         self._useless = 0
         """Consecutive answers without usable content."""
         self._continued = 0
@@ -107,6 +118,7 @@ class Turn:
             self.session_begun = True
             if begun.flow is Flow.END_TURN:
                 return TurnStatus.STOPPED
+        await self._parts.briefing.catch_up(self._parts.calls.mode)
         self._parts.messages.add_prompt(prompt)
         self._parts.hooks.begin_prompt()
         judged = await self._hooks(HookEvent.USER_PROMPT_SUBMIT, prompt=prompt)
@@ -127,6 +139,9 @@ class Turn:
         limit = self._parts.max_turns
         await self._parts.briefing.settle(self._parts.calls.mode)
         while limit is None or self.requests < limit:
+            if self._parts.spending.is_used_up:
+                self._parts.messages.add_notice_block(self._parts.spending.why_used_up)
+                return TurnStatus.MAX_COST
             try:
                 ended = await self._step()
             except ModelError as error:
@@ -147,7 +162,10 @@ class Turn:
         if self._goes_on_after(answer):
             return None
         if answer.asked:
-            return TurnStatus.STOPPED if await self._run_batch(answer.asked) else None
+            ended = await self._run_batch(answer.asked)
+            if answer.is_reduced and not ended:
+                self._parts.messages.tell_model(ONE_CALL)
+            return TurnStatus.STOPPED if ended else None
         return await self._try_to_stop()
 
     def _tell_news(self) -> None:
@@ -157,11 +175,15 @@ class Turn:
             perform([TellModel(waiting)], parts.messages)
         if reports := parts.reports():
             parts.messages.tell_model(*reports)
-        parts.briefing.tell_mode(parts.calls.mode, parts.messages)
+        parts.briefing.tell_tools()
+        parts.briefing.tell_mode(parts.calls.mode)
 
     async def _recover(self, error: ModelError) -> TurnStatus | None:
         """None: the request is repeated, in a form the server may accept."""
         if self._parts.draft.form.adapts_to(error):
+            self.requests -= 1
+            return None
+        if self._falls_back_after(error):
             self.requests -= 1
             return None
         room = await self._make_room_after(error)
@@ -174,6 +196,24 @@ class Turn:
         self._parts.messages.add_error_block(self.error)
         await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
         return TurnStatus.ERROR
+
+    def _falls_back_after(self, error: ModelError) -> bool:
+        """Continues with another model if this one is overloaded and has not begun to answer."""
+        parts = self._parts
+        if parts.fall_back is None or error.status not in OVERLOADED or self._has_begun:
+            return False
+        self._parts = parts.fall_back(parts)
+        self._cuts = self._parts.draft.cuts
+        parts.messages.add_notice_block(
+            f"{parts.model_name} is overloaded: {self._parts.model_name} takes over for the rest of this session. "
+            f"({error})"
+        )
+        return True
+
+    @property
+    def parts(self) -> Parts:
+        """Those it ended with: another model may have taken over."""
+        return self._parts
 
     # ------------------------------------------------------------------------------------------------------------ room
 
@@ -230,36 +270,50 @@ class Turn:
         request = await parts.draft.request()
         self.requests += 1
         answer = ModelAnswer(parts.limits)
+        stop_loading = load_ahead(parts.calls.prepare)
         try:
             async for delta in parts.model.stream(request):
+                stop_loading()
                 match delta:
                     case Usage():
-                        self.usage += delta
+                        answer.usage += delta
                         self.used = delta.input_tokens + delta.output_tokens
                         continue
                     case Retry(reason=reason, seconds=seconds):
                         parts.emit(Notice(content=f"{reason}; trying again in {seconds:.1f} s", level="info"))
+                        answer.begin_again()
                         continue
-                    case Text(text=text):
+                    case Text(text=text) if text:
                         parts.emit(TextDelta(text=text))
-                    case Reasoning(text=text):
+                    case Reasoning(text=text) if text:
                         parts.emit(ReasoningDelta(text=text))
                     case _:
                         pass
                 answer.take(delta)
         except BaseException:
+            stop_loading()
+            self._has_begun = bool(answer.texts)
+            self._spend(answer, is_whole=False)
             answer.calls.clear()  # the calls of an answer that broke off do not run
             self._keep(answer)
             raise
         self._smallest = None
+        self._spend(answer, is_whole=True)
         try:
-            answer.read_calls(parts.tools, parts.messages)
+            answer.read_calls(parts.briefing.tools, parts.messages, one_call=parts.briefing.is_small)
         except ModelError:
             answer.calls.clear()
             self._keep(answer)
             raise
         self._keep(answer)
         return answer
+
+    def _spend(self, answer: ModelAnswer, *, is_whole: bool) -> None:
+        parts = self._parts
+        if answer.usage.input_tokens:
+            parts.spending.add(parts.model_name, answer.usage)
+        elif is_whole or answer.texts or answer.thoughts:  # not every server says how many tokens it used
+            parts.spending.add_unreported(parts.model_name, lambda: Usage(parts.draft.size(), answer.tokens))
 
     def _keep(self, answer: ModelAnswer) -> None:
         if blocks := answer.blocks():
@@ -272,7 +326,7 @@ class Turn:
         messages = self._parts.messages
         if notice := answer.notice():
             messages.add_notice_block(notice)
-        if problem := answer.problem(self._parts.tools):
+        if problem := answer.problem(self._parts.briefing.tools):
             self._useless += 1
             if answer.is_filtered:
                 raise ModelError("The server's content filter withheld the answer.")
@@ -292,13 +346,13 @@ class Turn:
 
     # ----------------------------------------------------------------------------------------------------------- tools
 
-    async def _run_batch(self, calls: Sequence[RequestedCall]) -> bool:
+    async def _run_batch(self, calls: "Sequence[RequestedCall]") -> bool:
         """All calls of one answer: read-only ones in parallel, the others one by one. True: the turn ends."""
         runner = self._parts.calls
         self._blocks = replace(self._blocks, in_a_row=0)
         ends: list[CallEnd] = []
 
-        def acts(call: RequestedCall) -> bool:
+        def acts(call: "RequestedCall") -> bool:
             return len(calls) > 1 and not runner.reads_only(call)
 
         for _, group in groupby(enumerate(calls), key=lambda pair: pair[0] if acts(pair[1]) else "reads"):
@@ -315,7 +369,7 @@ class Turn:
         self._note_repeats(calls)
         return False
 
-    async def _run(self, call: RequestedCall) -> CallEnd:
+    async def _run(self, call: "RequestedCall") -> "CallEnd":
         runner = self._parts.calls
         if call.parameters is None:
             return runner.refuse(call, call.problem)
@@ -325,21 +379,25 @@ class Turn:
         self._not_run.add(call.id)
         return runner.refuse(call, refusal(times))
 
-    def _note_repeats(self, calls: Sequence[RequestedCall]) -> None:
+    def _note_repeats(self, calls: "Sequence[RequestedCall]") -> None:
         """Warns the model when it goes round in circles. Raises `ModelError` when that does not help."""
-        messages = self._parts.messages
+        messages, runner, again = self._parts.messages, self._parts.calls, ""
         for call in calls:
             if call.parameters is None:  # each was invalid in its own way
                 continue
             if call.id in self._not_run:
                 self._repeats.note_refused(call.name, call.parameters)
-            elif not self._parts.calls.polls(call):
-                self._repeats.note(call.name, call.parameters, messages.result_of(call.id))
+            elif not runner.polls(call):
+                reads = runner.reads_only(call)
+                if self._repeats.note(call.name, call.parameters, messages.result_of(call.id), reads=reads):
+                    again = call.name
         times = self._repeats.times()
         if times >= GIVEN_UP:
             raise ModelError(f"The model made the same call {times} times in a row, with the same result each time.")
         if HINTED <= times < NOT_RUN:
-            messages.tell_model(hint(times))
+            messages.tell_model(hint(times, calls[-1].name))
+        elif again and times < NOT_RUN:
+            messages.tell_model(hint(HINTED, again))
 
     # ------------------------------------------------------------------------------------------------------------ stop
 

@@ -19,37 +19,43 @@ from wave_agent.agent.compaction import Compactor
 from wave_agent.agent.hook_runners import hooks_for
 from wave_agent.agent.instructions import instructions
 from wave_agent.agent.listeners import Listeners
-from wave_agent.agent.options import Foundation, WindowFinder, Windows, model_for, model_name_for, sandbox_for
+from wave_agent.agent.model_choice import model_for, model_name_for
+from wave_agent.agent.options import Foundation, WindowFinder, Windows, sandbox_for
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
+from wave_agent.agent.spending import Spending
 from wave_agent.agent.surroundings import ProjectSurroundings, look_around
-from wave_agent.agent.system_prompt import PromptFacts, mode_words, system_prompt
+from wave_agent.agent.system_prompt import PromptFacts, SystemPrompt, mode_words, system_prompt
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
-from wave_agent.errors import ModelError, SandboxError
+from wave_agent.errors import ModelError, SandboxError, SettingsError
+from wave_agent.hooks.events import EVENTS
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.limits import limits_in
+from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import PermissionMode, ToolKind
-from wave_agent.permissions.hard_links import why_unread
-from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.rules.rule import Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
+from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
 from wave_agent.system.reentrancy import Inside
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import GrowingTools, builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
 
 if TYPE_CHECKING:
     from wave_agent.agent.file_watch import FileWatch
+    from wave_agent.mcp.session import McpSession
+    from wave_agent.mcp.values import Elicit
+    from wave_agent.permissions.sandbox import Sandbox
 
 
 class Ground(Struct, frozen=True, kw_only=True):
@@ -68,9 +74,13 @@ class Ground(Struct, frozen=True, kw_only=True):
     model: Model
     windows: Windows
     tools: Mapping[str, Tool]
+    """Grows while MCP servers connect."""
+    mcp: "McpSession | None"
+    """The MCP servers, if any may run."""
     changes: FileChanges
-    sandbox: Sandbox | None
+    sandbox: "Sandbox | None"
     variables: SessionVariables
+    spending: Spending
     notices: list[str]
     """To show when the session starts."""
 
@@ -91,7 +101,9 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     session_id = str(uuid.uuid4()) if options.resume is None else options.resume
     transcript = transcript_file(foundation.home, foundation.project, session_id)
     kept = store(transcript, holder=partial(holder_of, foundation.home))
-    model = options.model_client or model_for(options.base_url, options.api_key, settings, environment)
+    model_name = model_name_for(options.model, settings, environment)
+    home = foundation.home
+    model = options.model_client or model_for(options.wishes, settings, environment, model=model_name, home=home)
     resumed = None if options.resume is None else kept.resume()
     before = resumed or Resumed()
     changes = FileChanges()
@@ -108,24 +120,48 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     messages: MessageManager = MessageManager(
         before.messages, lambda change: listeners.changed(change, messages), before.compacted
     )
-    model_name = model_name_for(options.model, settings, environment)
+    windows = Windows(model, model_name, settings, messages.add_notice_block)
+    leftovers = _leftovers(foundation, transcript)
+    notices = [*([skipped] if before.skipped else []), *foundation.notices]
+    own = {tool.name: tool for tool in (*builtin, *options.tools)}
+    try:
+        mcp = None
+        if has_servers(foundation.gathered, foundation.place, foundation.home, options):
+            from wave_agent.agent.mcp_servers import open_servers  # lazy: most sessions have no servers
+
+            mcp = open_servers(
+                foundation,
+                session_id=session_id,
+                fixed=_fixed_variables(foundation, session_id),
+                ledger=leftovers.entry,
+                sandbox=sandbox,
+                notices=notices,
+                notify=messages.add_notice_block,
+            )
+    except SettingsError:
+        kept.close()
+        if sandbox is not None:
+            sandbox.close()
+        raise
     return Ground(
         foundation=foundation,
         session_id=session_id,
         transcript=transcript,
         resumed=resumed,
-        leftovers=_leftovers(foundation, transcript),
+        leftovers=leftovers,
         log=log,
         inside=inside,
         listeners=listeners,
         messages=messages,
         model=model,
-        windows=Windows(model, model_name, settings, messages.add_notice_block),
-        tools={tool.name: tool for tool in (*builtin, *options.tools)},
+        windows=windows,
+        spending=Spending(windows.prices, foundation.max_cost),
+        tools=own if mcp is None else GrowingTools(own, mcp.tools),
+        mcp=mcp,
         changes=changes,
         sandbox=sandbox,
         variables=_variables(foundation, session_id),
-        notices=[*([skipped] if before.skipped else []), *foundation.notices],
+        notices=notices,
     )
 
 
@@ -136,27 +172,29 @@ def _leftovers(foundation: Foundation, transcript: Path) -> Leftovers:
 
 
 def _variables(foundation: Foundation, session_id: str) -> SessionVariables:
+    inherited = {**without_credentials(foundation.environment), **foundation.settings.env}
+    return SessionVariables(inherited, fixed=_fixed_variables(foundation, session_id))
+
+
+def _fixed_variables(foundation: Foundation, session_id: str) -> dict[str, str]:
+    """By the session id, the next agent recognises what this one left running if it is killed."""
     handed_down = foundation.handed_down
-    # By the session id, the next agent recognises what this one left running if it is killed.
-    fixed = {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": session_id}
-    return SessionVariables({**without_credentials(foundation.environment), **foundation.settings.env}, fixed=fixed)
+    return {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": session_id}
 
 
 def make_parts(ground: Ground) -> Parts:
     """Connects what a turn works with."""
     foundation, window, tools = ground.foundation, ground.windows.current, ground.tools.values()
     hooks = _hooks(ground)
-    calls = _calls(ground, hooks)
     briefing = _briefing(ground)
-    specs = [ToolSpec(tool.name, tool.description, tool.schema()) for tool in tools]
-    draft = _draft(ground, lambda: briefing.text, specs, window)
+    calls = _calls(ground, hooks, briefing)
+    draft = _draft(ground, briefing, window)
     return Parts(
         messages=ground.messages,
         hooks=hooks,
         calls=calls,
         model=ground.model,
         model_name=window.name,
-        tools=specs,
         briefing=briefing,
         max_turns=foundation.max_turns,
         emit=ground.listeners.emit,
@@ -172,15 +210,30 @@ def make_parts(ground: Ground) -> Parts:
             edits=[tool.name for tool in tools if tool.kind is ToolKind.EDITS],
             standing=lambda: [line for tool in tools for line in tool.standing()],
             permission_mode=lambda: calls.mode.value,
+            renew=lambda: briefing.renew(calls.mode),
+            spend=ground.spending.add,
         ),
         window=window,
+        spending=ground.spending,
+        fall_back=_fallback(ground),
     )
+
+
+def _fallback(ground: Ground) -> Callable[[Parts], Parts] | None:
+    """How another model takes over, if the user has named one."""
+    name = ground.foundation.options.fallback_model
+    if not name:
+        return None
+    if "model" in ground.foundation.settings.managed:
+        ground.notices.append(f"The fallback model {name} is ignored: managed settings choose the model.")
+        return None
+    return lambda parts: replace(with_model(ground, parts, name), fall_back=None)
 
 
 def with_model(ground: Ground, parts: Parts, model_name: str) -> Parts:
     """The same parts, for another model."""
-    window, form = ground.windows.change(model_name), parts.draft.form
-    draft = _draft(ground, form.system, form.tools, window)
+    window = ground.windows.change(model_name)
+    draft = _draft(ground, parts.briefing, window)
     return replace(
         parts,
         model_name=model_name,
@@ -214,6 +267,7 @@ def _hooks(ground: Ground) -> HookManager:
             journal=ground.before.hooks,
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
         ),
+        ask_server=None if ground.mcp is None else ground.mcp.ask_for_hook,
     )
 
 
@@ -232,32 +286,103 @@ def _briefing(ground: Ground) -> Briefing:
     )
     own = options.system_prompt
     place, home = foundation.place, foundation.home
-    denied = partial(why_unread, foundation.settings.rules, Places(foundation.project, os.path.expanduser("~")))
+
+    def denied(real: str, facts: os.stat_result) -> str | None:
+        from wave_agent.permissions.hard_links import why_unread  # lazy: not every project has instructions
+
+        return why_unread(foundation.settings.rules, Places(foundation.project, os.path.expanduser("~")), real, facts)
+
     ours = (
-        []
+        {}
         if own is not None
         else instructions(place, home, foundation.claude_home, denied=denied, tell=ground.notices.append)
     )
 
-    def compose(mode: PermissionMode, around: ProjectSurroundings) -> str:
-        first = system_prompt(session, mode, around) if own is None else own
+    def is_small() -> bool:
+        return ground.windows.current.profile is Profile.SMALL
+
+    def compose(mode: PermissionMode, around: ProjectSurroundings) -> SystemPrompt:
+        short, how = None, ""
+        if is_small():
+            from wave_agent.agent.small_models import INSTRUCTIONS, call_example  # lazy: only for such models
+
+            short, how = INSTRUCTIONS, call_example(tools())
+        first = (
+            system_prompt(session, mode, around, short) if own is None else SystemPrompt(own, {"System prompt": own})
+        )
         plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
-        parts = (first, *ours, options.append_system_prompt, plan, sandbox.description if sandbox else "")
-        return "\n\n".join(filter(None, parts))
+        added = {"Additional instructions": options.append_system_prompt, **_said_by_servers(ground)}
+        around_us = {"Sandbox": sandbox.description if sandbox else ""}
+        texts = (first.text, *(f"{name}:\n\n{text}" for name, text in ours.items()), *added.values(), plan)
+        parts = {**first.parts, **ours, **added, **around_us}
+        return SystemPrompt(
+            "\n\n".join(filter(None, (*texts, *around_us.values(), how))),
+            {name: text for name, text in parts.items() if text},
+        )
+
+    specs = _Specs(ground.tools)
+
+    def tools() -> Sequence[ToolSpec]:
+        if not is_small():
+            return specs.current()
+        from wave_agent.agent.small_models import brief_specs  # lazy: only for such models
+
+        return brief_specs(ground.tools.values())
 
     return Briefing(
         compose,
         news=partial(mode_words, session, changed=True),
         look=partial(look_around, foundation.project, foundation.environment) if own is None else None,
+        messages=ground.messages,
+        tools=tools,
+        profile=lambda: ground.windows.current.profile,
+        opening=ground.before.opening,
+        log=ground.log,
+        servers=ground.mcp,
     )
 
 
-def _calls(ground: Ground, hooks: HookManager) -> CallRunner:
+def _said_by_servers(ground: Ground) -> dict[str, str]:
+    """What MCP servers say about their use, marked as theirs."""
+    said: Mapping[str, str] = {} if ground.mcp is None else ground.mcp.instructions()
+    return {
+        f"MCP server {name}": f"What the MCP server {name} says about its tools (not the user's words):\n\n{text}"
+        for name, text in said.items()
+    }
+
+
+class _Specs:
+    """The tools as the model is told about them. Each is described once."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+        self._described: dict[int, tuple[Tool, ToolSpec]] = {}
+
+    def current(self) -> tuple[ToolSpec, ...]:
+        tools = list(self._tools.values())
+        for tool in tools:
+            if id(tool) not in self._described:
+                self._described[id(tool)] = tool, ToolSpec(tool.name, tool.description, tool.schema())
+        return tuple(self._described[id(tool)][1] for tool in tools)
+
+
+def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner:
     foundation, windows, sandbox = ground.foundation, ground.windows, ground.sandbox
+    authority = Authority(
+        mode=foundation.mode,
+        rules=foundation.settings.rules,
+        places=Places(foundation.project, hooks.session.home, hooks.session.start),
+        # The model is shown where the full text of a long output is, so it may read there.
+        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
+        find_protected=lambda: foundation.protected,
+        border=sandbox.refusal if sandbox else lambda _: None,
+    )
     return CallRunner(
         messages=ground.messages,
         hooks=hooks,
         tools=ground.tools,
+        few=lambda: briefing.is_small,
+        ahead=None if ground.mcp is None else ground.mcp.load,
         context=ToolContext(
             project_dir=Path(foundation.project),
             start=Path(foundation.place.start),
@@ -268,22 +393,25 @@ def _calls(ground: Ground, hooks: HookManager) -> CallRunner:
             door=ground.inside.entered,
             window=lambda: windows.current.known,
             takes_images=windows.takes_images,
+            elicit=_elicit(ground, hooks, authority),
         ),
-        authority=Authority(
-            mode=foundation.mode,
-            rules=foundation.settings.rules,
-            places=Places(foundation.project, hooks.session.home, hooks.session.start),
-            # The model is shown where the full text of a long output is, so it may read there.
-            directories=(*foundation.directories, os.path.realpath(ground.outputs)),
-            protected=foundation.protected,
-            border=sandbox.refusal if sandbox else lambda _: None,
-        ),
+        authority=authority,
         approver=foundation.options.can_use_tool,
         emit=ground.listeners.emit,
         sync=ground.log.require_on_disk,  # before a tool that changes something runs
         changes=ground.changes,
         start_watch=partial(_watch, ground, hooks),
     )
+
+
+def _elicit(ground: Ground, hooks: HookManager, authority: Authority) -> "Elicit | None":
+    """Who answers what MCP servers ask the user. None: neither a hook nor the user can."""
+    user = ground.foundation.options.elicit
+    if ground.mcp is None or not (user or any(EVENTS[hook.event].action_words for hook in hooks.hooks)):
+        return None
+    from wave_agent.agent.elicitation import HookedElicitation  # lazy: most sessions have no servers
+
+    return HookedElicitation(hooks=hooks, authority=authority, messages=ground.messages, user=user).answer
 
 
 def _watch(ground: Ground, hooks: HookManager) -> "FileWatch":
@@ -309,17 +437,21 @@ def _watch(ground: Ground, hooks: HookManager) -> "FileWatch":
     )
 
 
-def _draft(ground: Ground, system: Callable[[], str], tools: Sequence[ToolSpec], window: WindowFinder) -> Draft:
+def _draft(ground: Ground, briefing: Briefing, window: WindowFinder) -> Draft:
     def refuse_images(error: ModelError) -> None:
         window.refuse_images()
         notice = f"The server refused a request with images; no more images will be sent. {error}"
         ground.messages.add_notice_block(notice)
 
+    options, facts = ground.foundation.options, ground.foundation.settings.models.get(window.name, {})
     form = RequestForm(
         model=window.name,
-        system=system,
-        tools=tools,
-        fold=bool(ground.foundation.settings.models.get(window.name, {}).get("foldUserMessages")),
+        system=lambda: briefing.text,
+        tools=lambda: briefing.tools,
+        one_call=lambda: briefing.is_small,
+        fold=bool(facts.get("foldUserMessages")),
         images=Images(window.takes_images, refuse_images),
+        max_output_tokens=options.max_output_tokens or facts.get("maxOutputTokens"),
+        effort=options.effort,
     )
     return Draft(form, lambda: ground.messages.for_model)

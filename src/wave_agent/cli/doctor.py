@@ -8,32 +8,31 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from http.client import HTTPException
 from pathlib import Path
 from socket import gaierror
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 from urllib.error import URLError
 
 import click
 
-from wave_agent.agent.options import endpoint_for, locate_project, model_for, model_name_for
+from wave_agent.agent.model_choice import ModelWishes, client_of, endpoint_for, model_name_for, with_remembered_api
+from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import ModelError, SandboxError, SettingsError, WaveError
 from wave_agent.lint.check import check
-from wave_agent.models.base import Model, ModelRequest, Text, ToolCall, ToolSpec
-from wave_agent.models.probe import Probe, advice
+from wave_agent.models.apis import APIS
+from wave_agent.models.base import Model, ModelRequest, Text, ToolCall
+from wave_agent.models.nearby import advice
+from wave_agent.models.tool_call_trial import tool_call_request
 from wave_agent.permissions.sandbox import try_bubblewrap
 from wave_agent.settings.layers import Settings
+from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import SourceChoice, gather_settings
-from wave_agent.system.credentials import without_userinfo
-from wave_agent.system.private_files import make_private
+from wave_agent.system.credentials import public_url
+from wave_agent.system.private_files import make_private, wave_home
 from wave_agent.system.project import Project
 from wave_agent.text import strip_controls
 from wave_agent.workshop.inventory import untrusted
 
 PATIENCE = 60.0
-PING = ToolSpec(
-    "ping",
-    "Replies with pong. Call it when asked to ping.",
-    {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
-)
 
 
 _KEEPS_FROM_STARTING = frozenset({"W105", "W110", "W114", "W115", "W116"})
@@ -51,14 +50,16 @@ class CheckResult(NamedTuple):
 @cwd_option
 @click.option("--model", metavar="NAME", help="The model to use (WAVE_MODEL).")
 @click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
+@click.option("--api", metavar="API", type=click.Choice(APIS), help="What the endpoint speaks (WAVE_API).")
 @json_option
-def doctor(cwd: str | None, model: str | None, base_url: str | None, as_json: bool) -> int:
+def doctor(cwd: str | None, model: str | None, base_url: str | None, api: str | None, as_json: bool) -> int:
     """Check settings, hooks, sandbox, endpoint and model
 
     Reads all settings, looks for problems that would keep hooks from starting, and sends the model two short prompts:
     one for an answer, one for a tool call. Exit status 1 if a check fails.
     """
-    findings = asyncio.run(_examine(cwd, model, base_url, _silent if as_json else _show))
+    wishes = ModelWishes(base_url=base_url, api=api)
+    findings = asyncio.run(_examine(cwd, model, wishes, _silent if as_json else _show))
     if as_json:
         click.echo(json.dumps([finding._asdict() for finding in findings]))
     return 1 if any(finding.status == "failed" for finding in findings) else 0
@@ -74,16 +75,16 @@ def _silent(_: CheckResult) -> None:
 
 
 async def _examine(
-    cwd: str | None, model: str | None, base_url: str | None, tell: Callable[[CheckResult], None]
+    cwd: str | None, model: str | None, wishes: ModelWishes, tell: Callable[[CheckResult], None]
 ) -> list[CheckResult]:
     findings: list[CheckResult] = []
-    async for finding in _findings(cwd, model, base_url):
+    async for finding in _findings(cwd, model, wishes):
         findings.append(finding)
         tell(finding)
     return findings
 
 
-async def _findings(cwd: str | None, model: str | None, base_url: str | None) -> AsyncIterator[CheckResult]:
+async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> AsyncIterator[CheckResult]:
     try:
         choice = SourceChoice(trust=True).in_environment(os.environ)
         place, home = locate_project(cwd, os.environ, choice)
@@ -91,8 +92,9 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
         settings = gathered.settings
     except SettingsError as error:
         yield CheckResult("settings", "failed", str(error))
-        settings, home, place = Settings(), None, None
+        settings, home, place, with_servers = Settings(), None, None, False
     else:
+        with_servers = has_servers(gathered, place, home, choice)
         yield CheckResult("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
     if home is not None:
         yield await asyncio.to_thread(_home, home)
@@ -103,7 +105,11 @@ async def _findings(cwd: str | None, model: str | None, base_url: str | None) ->
         for finding in _hook_problems(home, place):
             yield finding
         yield await asyncio.to_thread(_sandbox, place, settings)
-    async for finding in _endpoint(model, base_url, settings):
+        for finding in _servers(cwd, home) if with_servers else ():
+            yield finding
+        # Above, the project's hooks are examined as if it were trusted; where a key goes, only a trusted one says.
+        settings = gather_settings(home, place, SourceChoice(project_hooks=False).in_environment(os.environ)).settings
+    async for finding in _endpoint(model, wishes, settings):
         yield finding
 
 
@@ -141,27 +147,58 @@ def _sandbox(project: Project, settings: Settings) -> CheckResult:
     return CheckResult("sandbox", "ok", f"--sandbox works here; network: {reach} (sandbox.network)")
 
 
-async def _endpoint(model: str | None, base_url: str | None, settings: Settings) -> AsyncIterator[CheckResult]:
-    endpoint = endpoint_for(base_url, None, settings, os.environ)
-    name = model_name_for(model, settings, os.environ)
-    if endpoint is None:
-        yield CheckResult("endpoint", "failed", f"not set: set WAVE_BASE_URL and WAVE_MODEL. {advice()}")
-        return
-    shown = without_userinfo(endpoint.url)
+def _servers(cwd: str | None, home: Path) -> Iterator[CheckResult]:
+    """MCP servers: what keeps one from starting, found without starting any."""
+    from wave_agent.cli.mcp.overview import EXTRA, counted, has_extra, overview  # lazy: most projects have none
+    from wave_agent.mcp.sdk.tokens import FILE as TOKENS
+
     try:
-        status, listing = await Probe(endpoint.key)("GET", f"{endpoint.url.rstrip('/')}/models", None, 10)
-        names = [str(row["id"]) for row in cast(list[dict[str, Any]], listing["data"])]
-        yield CheckResult("endpoint", "ok", f"{shown} answers {status}{_some(names)}")
-    except (OSError, ValueError, TypeError, KeyError, HTTPException) as error:
+        found = overview(cwd)
+    except SettingsError as error:
+        yield CheckResult("mcp", "failed", str(error))
+        return
+    ready = [row.name for row in found.rows if row.state in ("ready", "tools changed")]
+    if ready and has_extra():
+        yield CheckResult("mcp", "ok", f"{counted(len(ready), 'server')} may start: {', '.join(ready)}")
+    elif found.rows and not has_extra():
+        yield CheckResult("mcp", "failed", f"MCP servers need an extra: {EXTRA}")
+    for issue in found.configured.issues:
+        yield CheckResult("mcp", "failed" if issue.broken else "warning", str(issue))
+    for row in found.rows:
+        if row.detail and row.state != "extra missing":
+            yield CheckResult("mcp", "warning", f"{row.name}: {row.detail}")
+    tokens = home / TOKENS
+    if tokens.exists() and tokens.stat().st_mode & 0o077:
+        yield CheckResult("mcp", "failed", f"{tokens} can be read by others: chmod 600 {tokens}")
+
+
+async def _endpoint(model: str | None, wishes: ModelWishes, settings: Settings) -> AsyncIterator[CheckResult]:
+    name = model_name_for(model, settings, os.environ)
+    try:
+        endpoint = endpoint_for(wishes, settings, os.environ, model=name)
+    except SettingsError as error:
+        yield CheckResult("endpoint", "failed", str(error))
+        return
+    if endpoint is None:
+        nearby = advice(os.environ)
+        yield CheckResult(
+            "endpoint", "failed", f"not set: run wave setup, or set WAVE_BASE_URL and WAVE_MODEL. {nearby}"
+        )
+        return
+    shown = public_url(endpoint.url)
+    endpoint = with_remembered_api(endpoint, wave_home(os.environ))
+    client = client_of(endpoint, settings, os.environ)
+    try:
+        yield CheckResult("endpoint", "ok", f"{shown} ({endpoint.api}) answers 200{_some(await client.models())}")
+    except (OSError, ValueError, HTTPException, ModelError) as error:
         why = error.reason if isinstance(error, URLError) else error
         if isinstance(why, ConnectionError | TimeoutError | gaierror):
             yield CheckResult("endpoint", "warning", f"{shown} cannot be reached: {(why.strerror or str(why)).lower()}")
         else:
             yield CheckResult("endpoint", "warning", f"{shown} does not list its models: {error}")
     if not name:
-        yield CheckResult("model", "failed", "not set: set WAVE_MODEL or use --model")
+        yield CheckResult("model", "failed", "not set: run wave setup, set WAVE_MODEL or use --model")
         return
-    client = model_for(base_url, None, settings, os.environ)
     try:
         async with asyncio.timeout(PATIENCE):
             yield await _answers(client, name)
@@ -181,9 +218,7 @@ async def _answers(client: Model, name: str) -> CheckResult:
 
 
 async def _calls(client: Model, name: str) -> CheckResult:
-    asked = [{"role": "user", "content": "Use the tool ping with the word hello. Do not answer in words."}]
-    request = ModelRequest(model=name, messages=asked, tools=[PING])
-    calls = [delta async for delta in client.stream(request) if isinstance(delta, ToolCall)]
+    calls = [delta async for delta in client.stream(tool_call_request(name)) if isinstance(delta, ToolCall)]
     if not calls:
         return CheckResult(
             "tools", "warning", f"{name} made no tool call when asked to: the agent may not work well with it"

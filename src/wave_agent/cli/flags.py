@@ -1,15 +1,13 @@
 """The flags of `wave` as the options of an agent: what `Agent.create` builds from its arguments."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import Options, locate_for
 from wave_agent.rules.rule import Purpose, RuleError, parse_rule
-from wave_agent.sessions.index import find_session, latest_session
 
 SESSION_ID = 36
 """Characters of a session's id."""
@@ -22,16 +20,20 @@ def options_from(flags: Mapping[str, Any]) -> Options:
     """
     named: dict[str, Any] = {
         "permissions": {
-            "allow": list(flags["allowed_tools"]),
-            "deny": list(flags["disallowed_tools"]),
+            "allow": _rules(flags["allowed_tools"], Purpose.PERMIT),
+            "deny": _rules(flags["disallowed_tools"], Purpose.RESTRICT),
             "additionalDirectories": [os.path.abspath(directory) for directory in flags["add_dirs"]],
         }
     }
     if flags["strict_hooks"]:
         named["strictHooks"] = True
-    same = ("model", "base_url", "permission_mode", "append_system_prompt", "trust", "trust_ref", "no_hooks", "sandbox")
+    same = ("model", "base_url", "api", "permission_mode", "append_system_prompt", "trust", "trust_ref", "no_hooks")
+    limits = ("max_turns", "max_cost", "max_output_tokens", "effort", "fallback_model")
     options = Options(
-        **{name: flags[name] for name in (*same, "plugins", "max_turns", "resume")},
+        **{
+            name: flags[name]
+            for name in (*same, *limits, "sandbox", "plugins", "resume", "mcp_config", "strict_mcp_config")
+        },
         workdir=flags["cwd"],
         overlays=[*flags["settings"], named],
         project_hooks=not flags["no_project_hooks"],
@@ -40,6 +42,8 @@ def options_from(flags: Mapping[str, Any]) -> Options:
         return options
     if options.resume is not None and not 0 < len(options.resume) < SESSION_ID:
         return options
+    from wave_agent.sessions.index import find_session, latest_session  # lazy: most sessions are new
+
     place, home = locate_for(options, os.environ)
     if options.resume is None:
         return replace(options, resume=latest_session(home, place.directory))
@@ -52,8 +56,32 @@ def check_rules(flags: Mapping[str, Any]) -> None:
         ("--allowed-tools", "allowed_tools", Purpose.PERMIT),
         ("--disallowed-tools", "disallowed_tools", Purpose.RESTRICT),
     ):
-        for rule in flags[name]:
+        for rule in _rules(flags[name], purpose):
             try:
                 parse_rule(rule, purpose)
             except RuleError as error:
-                raise click.UsageError(f"{flag}: {error}.") from None
+                from click import UsageError  # lazy: only to explain a mistake
+
+                raise UsageError(f"{flag}: {error}.") from None
+
+
+def _rules(values: Iterable[str], purpose: Purpose) -> list[str]:
+    """Each value is a rule, or several with commas between them. A comma inside of parentheses belongs to its rule."""
+    return [rule for value in values for rule in (_split(value, purpose) if "," in value else (value,))]
+
+
+def _split(value: str, purpose: Purpose) -> list[str]:
+    parts, depth = [""], 0
+    for character in value:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    parts = [part.strip() for part in parts if part.strip()]
+    try:
+        for part in parts:
+            parse_rule(part, purpose)
+    except RuleError:
+        return [value]  # one rule whose parentheses do not match, or none
+    return parts

@@ -7,19 +7,20 @@ import select
 import signal
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from time import monotonic
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import click
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.options import Options
 from wave_agent.agent.result import Callbacks, Result
 from wave_agent.agent.turn import TurnStatus
-from wave_agent.cli.hook_reports import HookReports
+from wave_agent.cli.flags import check_rules, options_from
+from wave_agent.cli.quick import complain
 from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.events import (
     Error,
@@ -31,9 +32,12 @@ from wave_agent.events import (
     ToolStarted,
     event_to_dict,
 )
-from wave_agent.sessions.index import forget_old_sessions
+from wave_agent.models.base import Usage
 from wave_agent.system.processes import kill_children
 from wave_agent.text import strip_controls
+
+if TYPE_CHECKING:
+    from wave_agent.cli.hook_reports import HookReports
 
 EXIT: Mapping[str, int] = {
     TurnStatus.COMPLETED: 0,
@@ -42,6 +46,7 @@ EXIT: Mapping[str, int] = {
     TurnStatus.STOPPED: 3,
     TurnStatus.STOP_LIMIT: 3,
     TurnStatus.MAX_TURNS: 4,
+    TurnStatus.MAX_COST: 4,
     TurnStatus.INTERRUPTED: 130,
 }
 TERMINATED = 143
@@ -55,16 +60,25 @@ STDIN_LIMIT = 10_000_000
 """Maximum number of bytes read from stdin."""
 
 
+def start_prompt(prompt: str, debug_topics: Sequence[str], **flags: Any) -> int:
+    """Runs the prompt with these flags and returns the exit status."""
+    check_rules(flags)
+    options = partial(options_from, flags)
+    return run_prompt(prompt, options, flags["output_format"], debug_hooks="hooks" in debug_topics)
+
+
 def run_prompt(given: str, options: Callable[[], Options], output_format: str, *, debug_hooks: bool) -> int:
     """Runs the prompt and returns the exit status. `options` may raise: that is a failed run like any other."""
     screen = Screen(output_format, debug_hooks=debug_hooks)
     if given in ("", FROM_STDIN) and is_terminal(sys.stdin):
         screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
-    prompt, notice = read_prompt(given, sys.stdin)  # before the event loop, whose Ctrl-C handler would wait for it
+    prompt, piped, notice = read_prompt(
+        given, sys.stdin
+    )  # before the event loop, whose Ctrl-C handler would wait for it
     if notice:
         screen.tell(notice)
     try:
-        status = asyncio.run(_run(options, prompt, screen))
+        status = asyncio.run(_run(options, prompt, piped, screen))
     except WaveError as error:
         if output_format == "text" or isinstance(error, MissingPathError):
             raise
@@ -77,7 +91,7 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
     return status
 
 
-async def _run(options: Callable[[], Options], prompt: str, screen: "Screen") -> int:
+async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: "Screen") -> int:
     callbacks = Callbacks(on_event=screen.show)
     agent = Agent.from_options(replace(options(), callbacks=callbacks, interactive=False))
     if agent.unused_hooks:
@@ -88,7 +102,11 @@ async def _run(options: Callable[[], Options], prompt: str, screen: "Screen") ->
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:
-        result = await agent.send_message(prompt)
+        if agent.mcp is not None:
+            prompt = await agent.expand(prompt)
+        result = await agent.send_message("\n\n".join(filter(None, (prompt, piped))))
+        from wave_agent.sessions.index import forget_old_sessions  # lazy: not needed before the answer
+
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
@@ -98,23 +116,25 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str]:
-    """The prompt including piped input, and a notice for the user about it."""
+def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str, str]:
+    """The prompt that the user wrote, the piped input, and a notice for the user about it."""
     if given in ("", FROM_STDIN):
         text, notice = ("", "") if stdin is None else _read(stdin)
         if not text.strip():
-            raise click.UsageError("There is no prompt: pass one after -p or on stdin.")
-        return text, notice
+            from click import UsageError  # lazy: only to explain a mistake
+
+            raise UsageError("There is no prompt: pass one after -p or on stdin.")
+        return "", text, notice
     if stdin is None or stdin.closed or stdin.isatty():
-        return given, ""
+        return given, "", ""
     try:
         ready, _, _ = select.select([stdin], [], [], PATIENCE)
     except (OSError, ValueError):  # not a stream that can be waited for
-        return given, ""
+        return given, "", ""
     if not ready:
-        return given, f"No input on stdin within {PATIENCE:g} s; continuing without it."
+        return given, "", f"No input on stdin within {PATIENCE:g} s; continuing without it."
     piped, notice = _read(stdin)
-    return (f"{given}\n\n{piped}", notice) if piped.strip() else (given, notice)
+    return given, piped if piped.strip() else "", notice
 
 
 def _read(stdin: TextIO) -> tuple[str, str]:
@@ -143,7 +163,8 @@ def failed(error: str) -> dict[str, Any]:
         "messages": [],
         "hooks": [],
         "hooks_failed_open": 0,
-        "usage": {"input_tokens": 0, "output_tokens": 0},
+        "usage": to_builtins(Usage()),
+        "cost_usd": 0,
         "violations": [],
         "duration_ms": 0,
     }
@@ -198,7 +219,12 @@ class Screen:
         self.on_closed = _nothing
         self.unwritten = ""
         """Why the answer could not be written. Not set if the reader closed the pipe."""
-        self._reports = HookReports()
+
+    @cached_property
+    def _reports(self) -> "HookReports":
+        from wave_agent.cli.hook_reports import HookReports  # lazy: no call or hook runs before the first request
+
+        return HookReports()
 
     def show(self, event: Event) -> None:
         if self._format == "stream-json":
@@ -246,8 +272,7 @@ class Screen:
             self.on_closed()
 
     def tell(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # a closed stderr must not cost the answer
-            click.echo(f"wave: {strip_controls(text)}", err=True)
+        complain(strip_controls(text))  # a closed stderr must not cost the answer
 
     def close(self) -> None:
         """Python flushes stdout again at exit, which prints a traceback if it is closed."""

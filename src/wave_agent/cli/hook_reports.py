@@ -13,6 +13,7 @@ _DID: Mapping[Flow, str] = {
     Flow.FEEDBACK: "objected to {call}",
     Flow.KEEP_WORKING: "kept the turn going",
     Flow.SKIP_COMPACTION: "prevented the conversation from being summarised",
+    Flow.DECLINE: "declined what an MCP server asked",
 }
 """What a block does on events with this flow. On other events it has no effect and is not mentioned."""
 
@@ -21,6 +22,7 @@ _NOT_DONE: Mapping[Flow, str] = {
     Flow.REFUSE_CALL: ", so the call was not run",
     Flow.ERASE_PROMPT: ", so the prompt was not sent",
     Flow.SKIP_COMPACTION: ", so nothing was summarised",
+    Flow.DECLINE: ", so what an MCP server asked was declined",
 }
 """What a blocking failure prevented. On other events the consequence is reported separately."""
 

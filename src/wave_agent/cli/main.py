@@ -1,26 +1,26 @@
 """The `wave` command: loads the requested subcommand and turns its outcome into an exit status."""
 
 import errno
-import os
 import sys
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from wave_agent import __version__
+from wave_agent.cli.quick import FAILED, UNWRITTEN, written
 from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.text import did_you_mean, strip_controls
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 FROM_STDIN = "-"
-UNWRITTEN = "The output cannot be written"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
@@ -43,7 +43,10 @@ COMMANDS: Mapping[str, CommandSource] = {
     "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, sandbox, endpoint and model"),
     "guard": CommandSource("wave_agent.cli.guard:guard", "Enforce your hooks and rules in other agents"),
     "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Test, check and manage hooks"),
+    "mcp": CommandSource("wave_agent.cli.mcp:mcp", "Configure, test and trust MCP servers"),
+    "models": CommandSource("wave_agent.cli.models:models", "List the models you can use"),
     "sessions": CommandSource("wave_agent.cli.sessions:sessions", "List, show, verify, export and delete sessions"),
+    "setup": CommandSource("wave_agent.cli.setup:setup", "Choose a model and store it in your settings"),
 }
 
 
@@ -124,6 +127,25 @@ class Count(click.IntRange):
             self.fail(f'"{value}" is not valid: expected a number of at least {self.min}.', param, ctx)
 
 
+def _complete_rule(_: click.Context, __: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+    from wave_agent.cli.mcp.shell_completion import complete_rule  # lazy: only when Tab is pressed
+
+    return complete_rule(incomplete)
+
+
+class Dollars(click.ParamType[float]):
+    name = "dollars"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            dollars = float(value)
+        except ValueError:
+            dollars = 0.0
+        if not 0 < dollars < float("inf"):
+            self.fail(f'"{value}" is not valid: expected a number of US dollars, such as 0.50.', param, ctx)
+        return dollars
+
+
 def load(source: CommandSource) -> click.Command:
     """Import the command `source` refers to."""
     module, _, attribute = source.target.partition(":")
@@ -139,7 +161,7 @@ def load(source: CommandSource) -> click.Command:
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(package_name="wave-agent", prog_name="wave", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="wave", message="%(prog)s %(version)s")
 @click.option(
     "-p",
     "--print",
@@ -157,7 +179,14 @@ def load(source: CommandSource) -> click.Command:
     help="With -p: print only the answer, one JSON object, or a stream of JSON objects, one per line.",
 )
 @click.option("--model", metavar="NAME", help="The model to use (WAVE_MODEL).")
-@click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint (WAVE_BASE_URL).")
+@click.option("--base-url", metavar="URL", help="The model's endpoint (WAVE_BASE_URL).")
+@click.option(
+    "--api",
+    metavar="API",
+    type=click.Choice(["openai-chat", "openai-responses", "anthropic"]),
+    help="What the endpoint speaks: openai-chat, openai-responses or anthropic (WAVE_API). Default: what its URL or "
+    "the server says.",
+)
 @click.option("--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others.")
 @click.option(
     "--permission-mode",
@@ -169,9 +198,12 @@ def load(source: CommandSource) -> click.Command:
     "--allowed-tools",
     multiple=True,
     metavar="RULE",
-    help="Allow matching calls without asking, such as 'Bash(git log:*)'.",
+    shell_complete=_complete_rule,
+    help="Allow matching calls without asking, such as 'Bash(git log:*),mcp__files'.",
 )
-@click.option("--disallowed-tools", multiple=True, metavar="RULE", help="Deny matching calls.")
+@click.option(
+    "--disallowed-tools", multiple=True, metavar="RULE", shell_complete=_complete_rule, help="Deny matching calls."
+)
 @click.option(
     "--add-dir",
     "add_dirs",
@@ -181,6 +213,10 @@ def load(source: CommandSource) -> click.Command:
     help="Let the agent work in this directory too.",
 )
 @click.option("--max-turns", type=Count(min=1), metavar="N", help="Stop after N model requests.")
+@click.option("--max-cost", type=Dollars(), metavar="USD", help="Stop once this many US dollars are spent.")
+@click.option("--max-output-tokens", type=Count(min=1), metavar="N", help="Limit each answer to N tokens.")
+@click.option("--effort", type=click.Choice(["low", "medium", "high"]), help="How hard the model should think.")
+@click.option("--fallback-model", metavar="NAME", help="Continue with this model if the model is overloaded.")
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="Add instructions to the system prompt.")
 @click.option("--cwd", metavar="DIR", help="Work in DIR instead of the current directory.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
@@ -190,6 +226,10 @@ def load(source: CommandSource) -> click.Command:
 @click.option(
     "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Also run this plugin's hooks (hooks/hooks.json)."
 )
+@click.option(
+    "--mcp-config", multiple=True, metavar="FILE", help="Also use the MCP servers in FILE, or in a JSON text."
+)
+@click.option("--strict-mcp-config", is_flag=True, help="Use no MCP servers but those of --mcp-config.")
 @click.option("--strict-hooks", is_flag=True, help="Block on every hook failure: no hook may fail open.")
 @click.option(
     "--sandbox", is_flag=True, help="Run commands in a sandbox: writes only in the project, no network (Linux)."
@@ -202,16 +242,18 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
     """A coding agent for the terminal, guarded by hooks.
 
     \b
-    wave                                        start an interactive session
-    wave -p "What does this project do?"        print one answer to stdout
-    git diff | wave -p "Review this change"     pass input on stdin
-    wave demo                                   see hooks at work; no key or network needed
+    wave setup                            choose a model
+    wave                                  start a session
+    wave -p "What does this project do?"  print one answer
+    git diff | wave -p "Review this"      read stdin as well
+    wave demo                             see hooks at work
 
-    Works with any OpenAI-compatible server: set WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a
-    key.
+    Works with Anthropic, OpenAI, Gemini, OpenRouter and Mistral, with Ollama, LM Studio, llama.cpp and vLLM, and with
+    any other server that speaks one of their APIs: run wave setup. Or set WAVE_MODEL and the provider's own key, such
+    as ANTHROPIC_API_KEY; or WAVE_BASE_URL and WAVE_MODEL, and WAVE_API_KEY if the server needs a key.
 
-    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns reached, 130 interrupted
-    (143 by SIGTERM, 129 by SIGHUP).
+    Exit status: 0 completed, 1 failed, 2 usage, 3 blocked or stopped by a hook, 4 --max-turns or --max-cost reached,
+    130 interrupted (143 by SIGTERM, 129 by SIGHUP).
     """
     return 0 if ctx.invoked_subcommand is not None else start(prompt, debug_topics, **flags)
 
@@ -222,18 +264,19 @@ def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
         require_terminal(flags["output_format"])
     if flags["go_on"] and flags["resume"] is not None:
         raise click.UsageError("-c and -r cannot be combined: -c resumes the latest session, -r the one you name.")
+    if prompt is not None:
+        from wave_agent.cli.headless import start_prompt  # lazy: --help needs none of it
+
+        return start_prompt(prompt, debug_topics, **flags)
     from wave_agent.cli.flags import check_rules, options_from  # lazy: --help needs none of it
 
     check_rules(flags)
+    from wave_agent.cli.first_start import offer_setup_if_needed  # lazy: --help needs none of it
+    from wave_agent.screen.launch import open_screen  # lazy: the screen's library takes a while to load
+
     options = partial(options_from, flags)
-    debug_hooks = "hooks" in debug_topics
-    if prompt is None:
-        from wave_agent.screen.launch import open_screen  # lazy: the screen's library takes a while to load
-
-        return open_screen(options, debug_hooks=debug_hooks)
-    from wave_agent.cli.headless import run_prompt  # lazy: --help needs none of it
-
-    return run_prompt(prompt, options, flags["output_format"], debug_hooks=debug_hooks)
+    offer_setup_if_needed(options)
+    return open_screen(options, debug_hooks="hooks" in debug_topics)
 
 
 def require_terminal(output_format: str) -> None:
@@ -267,6 +310,17 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
+def report(error: BaseException) -> int:
+    """Report an error of a run that did without the parser as if it had been there, and return the exit status."""
+
+    def fail(**_: Any) -> None:
+        raise error
+
+    failed = copy(wave)
+    failed.callback = fail
+    return run(failed, [])
+
+
 def _said(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:  # file errors have a name
         return f"{UNWRITTEN}: {error.strerror}"
@@ -276,20 +330,3 @@ def _said(error: Exception) -> str:
 def main() -> int:
     """Run this process's command line; the installed script exits with the returned status."""
     return written(run(wave, sys.argv[1:]))
-
-
-def written(status: int) -> int:
-    """Flush stdout and return the status. Otherwise Python flushes at exit and prints its own error."""
-    streams: tuple[Any] = (sys.stdout,)  # None if the caller closed it
-    if streams[0] is None:
-        return status
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return status
-        if not status:  # otherwise an error was already reported
-            click.echo(f"wave: {UNWRITTEN}: {error.strerror}", err=True)
-        return status or FAILED
-    return status

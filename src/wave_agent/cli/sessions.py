@@ -12,11 +12,12 @@ import click
 from msgspec.structs import replace
 
 from wave_agent.agent.options import find_places
+from wave_agent.agent.spending import shown
 from wave_agent.cli.options import cwd_option, json_option, secrets_option
 from wave_agent.sessions.hash_chain import ChainFault, ChainReport, check
 from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
 from wave_agent.sessions.masking import mask, masked
-from wave_agent.sessions.transcript import load_session, read_lines
+from wave_agent.sessions.transcript import Used, load_session, read_lines
 from wave_agent.text import clip, strip_controls
 
 _HEAD = re.compile("[0-9a-f]{64}")
@@ -62,6 +63,8 @@ def show(cwd: str | None, session_id: str, show_secrets: bool, as_json: bool) ->
         click.echo(json.dumps([message.to_dict() for message in messages]))
     else:
         click.echo(strip_controls(as_markdown(messages, f"Session {path.stem}")), nl=False)
+        if resumed.used.requests:
+            click.echo(f"\n---\n{used_words(resumed.used)}")
     if resumed.skipped:
         click.echo(f"wave: {counted(resumed.skipped, 'line')} of the transcript could not be read", err=True)
     return 0
@@ -170,6 +173,15 @@ def _report(path: Path, report: ChainReport) -> dict[str, Any]:
 def _find(cwd: str | None, session_id: str) -> Path:
     project, home = find_places(cwd, os.environ)
     return find_session(home, project, session_id)
+
+
+def used_words(used: Used) -> str:
+    """What a session has used, in a line."""
+    words = f"{counted(used.requests, 'request')}, {used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+    if used.cache_read_tokens:
+        saved = f", which saved {shown(used.saved_usd)}" if used.saved_usd > 0 else ""
+        words += f"; {used.cache_read_tokens:,} from the prompt cache{saved}"
+    return f"{words}; {'cost unknown' if used.cost_usd is None else shown(used.cost_usd)}."
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,6 +1,6 @@
 """The effects of a call, tool by tool."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from posixpath import isabs, join, normpath
 from typing import Any
 
@@ -9,14 +9,21 @@ from wave_agent.effects.values import ANY_HOST, NO_EFFECTS, UNKNOWN_EFFECTS, Eff
 from wave_agent.shell.values import escape
 
 _Input = Mapping[str, Any]
+OF_SERVERS = "mcp__"
+"""How the names of MCP servers' tools begin."""
 
 
-def effects_of(tool_name: str, tool_input: _Input, surroundings: Surroundings) -> Effects:
+def effects_of(tool_name: str, tool_input: _Input, surroundings: Surroundings, bases: Sequence[str] = ()) -> Effects:
     """What this call would do, if it ran now.
 
     Total: any name and any input has effects, and nothing is run. A tool that is not in the table may do anything, and
-    so may a call with an input that its tool would refuse.
+    so may a call with an input that its tool would refuse. Of an MCP server's tool, the arguments may name what it
+    touches; `bases` are further directories that its relative paths may start from.
     """
+    if tool_name.startswith(OF_SERVERS):
+        from wave_agent.effects.arguments import argument_effects  # lazy: most sessions have no such tools
+
+        return argument_effects(tool_input, surroundings, bases)
     row = TOOLS.get(tool_name)
     return UNKNOWN_EFFECTS if row is None else row(tool_input, surroundings)
 

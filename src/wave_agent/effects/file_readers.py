@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command, looks_like_path
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import Option, OptionTable, has, says, several, value_of, values_of
 from wave_agent.shell.values import Word
 
@@ -63,7 +64,7 @@ class ReadingProgram(Struct, frozen=True):
 
 
 _PATTERNS = ("--include", "--exclude", "--exclude-dir")
-_INCLUDES = re.compile(r"--(?:inc|exclude\b(?!-))")
+_INCLUDES = lazy_regex(r"--(?:inc|exclude\b(?!-))")
 _LONGEST_EXCLUDED = 10
 
 
@@ -159,12 +160,12 @@ _RG_SEARCH = OptionTable(
 _HIDDEN = ("-.", "--hidden", "-u", "--unrestricted", "--type-add", "--ignore-file", "--glob-case-insensitive")
 """Options with which hidden files are searched as well, or may be."""
 _IGNORES = (".gitignore", ".ignore", ".rgignore")
-_NAMES_HIDDEN = re.compile(r"^!(?:.*/)?[.*?\[{\\]", re.MULTILINE)
+_NAMES_HIDDEN = lazy_regex(r"^!(?:.*/)?[.*?\[{\\]", re.MULTILINE)
 _CONFIGURED = "RIPGREP_CONFIG_PATH"
 _NOT_HIDDEN = "[!.]*"
 _TYPED = (_NOT_HIDDEN, ".*.*", ".*rc", ".*log*", ".*profile", ".zshenv")
 """Names that the types which it knows by itself may have."""
-_NAME = re.compile(r"[^/\\{}\[?]+")
+_NAME = lazy_regex(r"[^/\\{}\[?]+")
 
 
 def _search(command: Command) -> None:
@@ -251,7 +252,7 @@ def _is_module(text: str) -> bool:
     )
 
 
-_ENVIRONMENT = re.compile(r"(?<![.\w\"$@])env\b(?!\s*:)")
+_ENVIRONMENT = lazy_regex(r"(?<![.\w\"$@])env\b(?!\s*:)")
 """The function of jq, not a field."""
 
 

@@ -1,6 +1,5 @@
 """Collects the effects of one call, and turns the words of a command into paths and hosts."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from posixpath import dirname, join, normpath
 
@@ -8,6 +7,7 @@ from wave_agent.effects.hosts import normal_host
 from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below
 from wave_agent.shell.options import Option, OptionTable, read
 from wave_agent.shell.patterns import as_written
@@ -18,21 +18,21 @@ _MOST = 1000
 """Entries of each kind. A call with more is not complete."""
 _LONGEST = 4096
 _MOST_PLACES = 64
-_NO_FILE = re.compile(
+_NO_FILE = lazy_regex(
     r"/dev/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd/\d+|pts/\d+)|/proc/(?:self|thread-self)/fd/\d+"
 )
-_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/[^/]+")
+_SOCKET = lazy_regex(r"/dev/(?:tcp|udp)/([^/]+)/[^/]+")
 """Bash connects, if a redirection names one of these."""
-_BY_PROCESS = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/(?:cwd|root(?=(/)))")
+_BY_PROCESS = lazy_regex(r"^/proc/(?:self|thread-self|\$\$|\d+)/(?:cwd|root(?=(/)))")
 """Another name of the current directory, or of `/`."""
 _SUBSTITUTED = ("<(", ">(")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s'\"]+)")
+_ADDRESS = lazy_regex(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s'\"]+)")
 _DIRECTORIES = ("/", "/.", "/..")
 _OPTIONAL = ("$", "`")
 """A word that starts like this may turn out to be an option."""
 
 
-_WILD_NAME = re.compile(r"/(?:\[[*?\[]\]|[^/*?\[])*(?![^/*?\[])(?!/|\[[*?\[]\]).")
+_WILD_NAME = lazy_regex(r"/(?:\[[*?\[]\]|[^/*?\[])*(?![^/*?\[])(?!/|\[[*?\[]\]).")
 """The first name with a wildcard that is not quoted."""
 
 

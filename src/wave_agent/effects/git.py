@@ -15,6 +15,7 @@ from wave_agent.effects.gathering import Command, looks_like_path
 from wave_agent.effects.network import address_host, reach
 from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.values import ANY_HOST
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.git import git_targets
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import GIT
@@ -77,8 +78,8 @@ _TABLES: Mapping[str, OptionTable] = {
     "blame": OptionTable("LS", ("--since", "--date", "--contents", "--ignore-rev", "--ignore-revs-file")),
 }
 """Options that take the next word; those of log and diff for any other subcommand."""
-_AT_REVISION = re.compile(r"(?!.*://)(?:[^:]+:|:(?:[0-3]:)?)(?![/(!^])(?:\./)?(.+)", re.DOTALL)
-_SPECIAL = re.compile(r":|.*[*?\[\\]", re.DOTALL)
+_AT_REVISION = lazy_regex(r"(?!.*://)(?:[^:]+:|:(?:[0-3]:)?)(?![/(!^])(?:\./)?(.+)", re.DOTALL)
+_SPECIAL = lazy_regex(r":|.*[*?\[\\]", re.DOTALL)
 """A pathspec that is more than a path."""
 _PATHSPEC_OPTIONS = ("--icase-pathspecs", "--glob-pathspecs")
 _READ = (
@@ -185,7 +186,7 @@ def _place(text: str) -> str:
     return _SIGNS.split(text, maxsplit=1)[0].rpartition("/")[0] or "."
 
 
-_SIGNS = re.compile(r"[*?\[\\:]")
+_SIGNS = lazy_regex(r"[*?\[\\:]")
 
 
 def _matches(spec: str, path: str) -> bool:
@@ -353,7 +354,7 @@ def _patches(one: _Git) -> bool:
 
 
 _DIFFERENCES = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "show", "log", "whatchanged"})
-_OBJECT = re.compile(r"[0-9a-f]{4,64}")
+_OBJECT = lazy_regex(r"[0-9a-f]{4,64}")
 
 
 def _tells_names_only(one: _Git, found: _Operands) -> bool:

@@ -4,10 +4,11 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from wave_agent.effects.values import ANY_HOST
+from wave_agent.lazy_regex import lazy_regex
 
-_PLAIN = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
-_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-_ESCAPED = re.compile(r"(?:%[0-9a-fA-F]{2}|[^%])*")
+_PLAIN = lazy_regex(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_NUMBER = lazy_regex(r"0x[0-9a-f]*|[0-9]+")
+_ESCAPED = lazy_regex(r"(?:%[0-9a-fA-F]{2}|[^%])*")
 
 
 def normal_host(name: str) -> str:

@@ -1,6 +1,5 @@
 """The effects of a line of Bash, and of the project's scripts that it runs."""
 
-import re
 from collections.abc import Collection
 
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from wave_agent.effects.programs import PROGRAMS, matters, note
 from wave_agent.effects.project_scripts import run_file
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import Effects
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.patterns import glob_pattern
 from wave_agent.shell.reader import read_placed
 from wave_agent.shell.values import Placed, Word
@@ -20,7 +20,7 @@ _DEEPEST = 3
 """Levels of scripts that are looked into."""
 _LONGEST = 256 * 1024
 """Characters of scripts, all together."""
-_SYSTEM = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin/[^/]+")
+_SYSTEM = lazy_regex(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin/[^/]+")
 
 
 def line_effects(line: str, surroundings: Surroundings) -> Effects:
@@ -47,7 +47,7 @@ def _pattern(word: Word) -> Word:
     return replace(word, glob=glob_pattern([(word.text, False, True)])) if wild else word
 
 
-_EXTENDED = re.compile(r"[@?*+!]\(")
+_EXTENDED = lazy_regex(r"[@?*+!]\(")
 _WILDCARD_OPTIONS = frozenset({"dotglob", "extglob", "globstar", "nocaseglob", "nocasematch", "globasciiranges"})
 
 

@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-_ASSIGNMENT = re.compile(r"(?:override |export )?\s*([\w.-]+)\s*(::?:?|\?|\+|!)?=\s*(.*)", re.DOTALL)
-_RULE = re.compile(r"([^\t:=#][^:=#]*?)\s*(::?)(?!=)\s*([^;#]*)(?:;(.*))?", re.DOTALL)
-_REFERENCE = re.compile(r"\$(?:\$|\(([\w.-]+)\)|\{([\w.-]+)\}|([@<^+*]))")
-_CONTINUED = re.compile(r"\\\n[ \t]*")
-_DIRECTIVE = re.compile(
+from wave_agent.lazy_regex import lazy_regex
+
+_ASSIGNMENT = lazy_regex(r"(?:override |export )?\s*([\w.-]+)\s*(::?:?|\?|\+|!)?=\s*(.*)", re.DOTALL)
+_RULE = lazy_regex(r"([^\t:=#][^:=#]*?)\s*(::?)(?!=)\s*([^;#]*)(?:;(.*))?", re.DOTALL)
+_REFERENCE = lazy_regex(r"\$(?:\$|\(([\w.-]+)\)|\{([\w.-]+)\}|([@<^+*]))")
+_CONTINUED = lazy_regex(r"\\\n[ \t]*")
+_DIRECTIVE = lazy_regex(
     r"\s*(?:-?include|sinclude|ifeq|ifneq|ifdef|ifndef|else|endif|define|endef|load|vpath|undefine)\b"
 )
-_COMMENT = re.compile(r"(?<!\\)#.*")
+_COMMENT = lazy_regex(r"(?<!\\)#.*")
 _DEEPEST = 20
 _MOST_RULES = 500
 _UNKNOWN = "$UNKNOWN_TO_THE_READER"

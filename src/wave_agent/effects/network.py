@@ -7,19 +7,20 @@ from msgspec import Struct
 
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.values import ANY_HOST
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import Option, OptionTable, has, values_of
 from wave_agent.shell.values import Word
 
-_SCHEME = re.compile(
+_SCHEME = lazy_regex(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?=//)|(?:https?|wss?|s?ftps?|tftp|scp|file|dict|gophers?|ldaps?|imaps?|pop3s?|smtps?|rtsp"
     r"|telnet|smbs?|mqtt|git|ssh):(?=/)",
     re.IGNORECASE,
 )
 """Curl takes one slash for two."""
-_REMOTE = re.compile(r"(?:[^/:@\s]+@)?(\[[0-9A-Fa-f:]+\]|[^/:@\s]+):(?!//|:)(.*)", re.DOTALL)
+_REMOTE = lazy_regex(r"(?:[^/:@\s]+@)?(\[[0-9A-Fa-f:]+\]|[^/:@\s]+):(?!//|:)(.*)", re.DOTALL)
 """`user@host:path`"""
-_HOST = re.compile(r"(?:[^/?#\s]*@)?(\[[^\]\s]+\]|[^/:?#@\s]+)")
-_BUILT = re.compile(r"[$`{}\[\],]")
+_HOST = lazy_regex(r"(?:[^/?#\s]*@)?(\[[^\]\s]+\]|[^/:?#@\s]+)")
+_BUILT = lazy_regex(r"[$`{}\[\],]")
 """Something in a name that is not literal: curl has braces and ranges of its own."""
 
 
@@ -70,7 +71,7 @@ _CURL = OptionTable(
         *("--hsts", "--alt-svc", "--keepalive-time", "--max-filesize", "--quote", "--time-cond", "--continue-at"),
     ),
 )
-_FROM_FILE = re.compile(r"(?:[^@<]*=)?[@<]([^;]+).*|[^=@]*@(.+)", re.DOTALL)
+_FROM_FILE = lazy_regex(r"(?:[^@<]*=)?[@<]([^;]+).*|[^=@]*@(.+)", re.DOTALL)
 
 
 def _curl(command: Command) -> None:
@@ -296,7 +297,7 @@ REGISTRIES: Mapping[str, _Registry] = {
 _ENGINE_OFFLINE = frozenset(
     {"ps", "images", "inspect", "logs", "stop", "rm", "rmi", "version", "info", "kill", "start"}
 )
-_IMAGE = re.compile(r"(?:([\w.-]+\.[\w.-]+|localhost|[\w.-]+:\d+)/)?[\w./-]+(?::[\w.-]+)?(?:@sha256:\w+)?")
+_IMAGE = lazy_regex(r"(?:([\w.-]+\.[\w.-]+|localhost|[\w.-]+:\d+)/)?[\w./-]+(?::[\w.-]+)?(?:@sha256:\w+)?")
 
 
 def _containers(command: Command) -> None:

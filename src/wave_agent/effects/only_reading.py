@@ -26,6 +26,7 @@ from wave_agent.effects.programs import VERSIONED, note
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.text_programs import awk_acts, sed_arguments, sed_script
 from wave_agent.effects.values import Effects
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import Option, OptionTable, read, several
 from wave_agent.shell.plain import goes_on_only_after_success, plain_commands
 from wave_agent.shell.reader import read_line
@@ -131,9 +132,9 @@ def reading_environment(variables: Mapping[str, str]) -> dict[str, str]:
     return {**found, "GIT_CONFIG_COUNT": str(start + len(_GIT_OFF))}
 
 
-_COUNT = re.compile(r"[0-9]{1,4}")
+_COUNT = lazy_regex(r"[0-9]{1,4}")
 _GIT_OFF = {"core.fsmonitor": "false", "diff.autoRefreshIndex": "false", "log.showSignature": "false"}
-_CHANGES_BASH = re.compile(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT|CDPATH")
+_CHANGES_BASH = lazy_regex(r"BASH_FUNC_.*|BASH_ENV|SHELLOPTS|BASHOPTS|LD_PRELOAD|LD_AUDIT|POSIXLY_CORRECT|CDPATH")
 """Variables with which Bash, or every program, does something else."""
 
 
@@ -257,7 +258,7 @@ def _printf(one: ShellCommand, _: Surroundings) -> bool:
     return not any(word.text.startswith("-v") or _PRINTF_ASSIGNS.search(word.text) for word in one.words[1:])
 
 
-_PRINTF_ASSIGNS = re.compile(r"%[^%A-Za-z]*[hljztL]*n")
+_PRINTF_ASSIGNS = lazy_regex(r"%[^%A-Za-z]*[hljztL]*n")
 
 
 def _change(one: ShellCommand, _: Surroundings) -> bool:
@@ -284,7 +285,7 @@ def _find(one: ShellCommand, _: Surroundings) -> bool:
     ) and not any(map(_may_be_option, words))
 
 
-_NUMBER = re.compile(r"-\d+[a-zA-Z]?")
+_NUMBER = lazy_regex(r"-\d+[a-zA-Z]?")
 
 
 def _is_safe(words: Sequence[Word], surroundings: Surroundings) -> bool:
@@ -448,11 +449,11 @@ GIT_ROWS: Mapping[str, GitRow] = {
     "version": GitRow(r"--build-options"),
     "cherry": GitRow(r"-v|--verbose|--abbrev(?:=\d+)?"),
 }
-_DRIVERS = re.compile(r"diff\.external|diff\..+\.(?:command|textconv)")
-_FILTERS = re.compile(r"filter\..+\.(?:clean|process)")
-_SUBMODULES = re.compile(r"submodule\..+")
-_ALWAYS = re.compile(r"extensions\.partialclone|remote\..+\.(?:promisor|partialclonefilter)")
-_GIT_VARIABLES = re.compile(
+_DRIVERS = lazy_regex(r"diff\.external|diff\..+\.(?:command|textconv)")
+_FILTERS = lazy_regex(r"filter\..+\.(?:clean|process)")
+_SUBMODULES = lazy_regex(r"submodule\..+")
+_ALWAYS = lazy_regex(r"extensions\.partialclone|remote\..+\.(?:promisor|partialclonefilter)")
+_GIT_VARIABLES = lazy_regex(
     r"GIT_(?:EXTERNAL_DIFF|DIR|WORK_TREE|INDEX_FILE|TRACE.*|EXEC_PATH|SSH.*|CONFIG.*|REDIRECT.*)"
 )
 

@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-_TOKEN = re.compile(r"/\*\*/|\*\*+|\*|\?|\[([!^]?\]?[^\]]*)\]|.", re.DOTALL)
+from wave_agent.lazy_regex import lazy_regex
+
+_TOKEN = lazy_regex(r"/\*\*/|\*\*+|\*|\?|\[([!^]?\]?[^\]]*)\]|.", re.DOTALL)
 _MOST_STEPS = 200_000
 """Beyond this product of lengths, patterns are taken to meet."""
 
@@ -52,7 +54,7 @@ def _literal(pattern: str) -> str:
     return plain if plain == pattern else plain.removesuffix("/")
 
 
-_SIGN = re.compile(r"[*?\[]")
+_SIGN = lazy_regex(r"[*?\[]")
 
 
 def _meet(one: Sequence[_Step], other: Sequence[_Step]) -> bool:

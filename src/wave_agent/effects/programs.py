@@ -1,6 +1,5 @@
 """Which programs there are tables for, and how each of them is read."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from wave_agent.effects.file_readers import FILE_READERS, OTHER_READERS, RESPONSE_FILES, response_file
@@ -9,6 +8,7 @@ from wave_agent.effects.git import git
 from wave_agent.effects.network import NETWORK, proxies_in
 from wave_agent.effects.project_scripts import run_just, run_make, run_package_script, run_shell, source_file
 from wave_agent.effects.text_programs import AWKS, awk, sed
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import EVERYWHERE, language, unbundled
 from wave_agent.shell.options import OptionTable, has, says, values_of
 from wave_agent.shell.values import Word
@@ -179,7 +179,7 @@ def _environment(command: Command) -> None:
         command.unknown()
 
 
-_MATTERS = re.compile(
+_MATTERS = lazy_regex(
     r"PATH|LD_.*|DYLD_.*|BASH_.*|ENV|IFS|SHELLOPTS|BASHOPTS|GLOBIGNORE|CDPATH|HOME|TMPDIR|GIT_.*|PYTHON.*|NODE_.*|PERL.*"
     r"|RUBY.*|.*PAGER|.*EDITOR|VISUAL|LESS.*|GREP_.*|RIPGREP_.*|TAR_OPTIONS|MAKEFLAGS|.*_RSH|.*_PROXY|.*_proxy"
     r"|.*INDEX_URL|npm_.*|UV_.*|PIP_.*|CARGO_.*|RUST.*|GO[A-Z]+|CC|CXX|JAVA_.*|XDG_.*|ZDOTDIR|POSIXLY_CORRECT|PS4"

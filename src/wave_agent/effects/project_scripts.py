@@ -8,15 +8,16 @@ from posixpath import dirname, join, normpath
 
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.makefiles import read_makefile
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import OptionTable, has, value_of, values_of
 from wave_agent.shell.values import Word
 from wave_agent.shell.words import Pattern
 from wave_agent.shell.wrappers import SHELLS
 
-_SHEBANG = re.compile(r"#![ \t]*(?:/usr)?(?:/local)?/bin/(?:env[ \t]+(?:-S[ \t]+)?)?(\w+)[^\n]*")
+_SHEBANG = lazy_regex(r"#![ \t]*(?:/usr)?(?:/local)?/bin/(?:env[ \t]+(?:-S[ \t]+)?)?(\w+)[^\n]*")
 _SHELL_OPTIONS = OptionTable("oO", ("--rcfile", "--init-file"))
 _MOST_DIRECTORIES = 4
-STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
+STANDARD_INPUT = lazy_regex(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
 
 
 def run_shell(command: Command) -> None:
@@ -96,7 +97,7 @@ def _texts(command: Command, file: Word) -> Iterable[tuple[str, str]]:
             yield path, text
 
 
-_ESCAPED = re.compile(r"\[([*?\[])\]")
+_ESCAPED = lazy_regex(r"\[([*?\[])\]")
 
 
 def _plain(pattern: str) -> str | None:
@@ -216,8 +217,8 @@ def _scripts(text: str) -> Mapping[str, str]:
 # ----------------------------------------------------------------------------------------------------------------- just
 
 _JUST = OptionTable("fdl", ("--justfile", "--working-directory", "--set", "--shell", "--dotenv-path"))
-_RECIPE = re.compile(r"@?([A-Za-z_][\w-]*)((?:\s+[^:]*)?):(?!=)\s*(.*)")
-_TEMPLATE = re.compile(r"\{\{.*?\}\}")
+_RECIPE = lazy_regex(r"@?([A-Za-z_][\w-]*)((?:\s+[^:]*)?):(?!=)\s*(.*)")
+_TEMPLATE = lazy_regex(r"\{\{.*?\}\}")
 _JUSTFILES = ("justfile", "Justfile", ".justfile", "JUSTFILE")
 
 

@@ -9,21 +9,23 @@ from itertools import islice
 
 from msgspec import Struct
 
-_ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|(?:/((?:[^/\\\n]|\\.)*+)/|\\([^\\\n])((?:(?!\2)[^\\\n]|\\.)*+)\2)[IM]*)\s*")
-_ALSO = re.compile(r",\s*[+~]?\s*")
-_BLANKS = re.compile(r"[\s;]*")
+from wave_agent.lazy_regex import lazy_regex
+
+_ADDRESS = lazy_regex(r"(?:\d+(?:~\d+)?|\$|(?:/((?:[^/\\\n]|\\.)*+)/|\\([^\\\n])((?:(?!\2)[^\\\n]|\\.)*+)\2)[IM]*)\s*")
+_ALSO = lazy_regex(r",\s*[+~]?\s*")
+_BLANKS = lazy_regex(r"[\s;]*")
 _PLAIN = frozenset("dDgGhHlnNpPxqQ=zF}")
-_TO_END = re.compile(r"[^\n]*")
-_LABEL = re.compile(r"[ \t]*[^\s;]*[ \t]*")
-_NUMBER = re.compile(r"[ \t]*\d*")
-_FLAGS = re.compile(r"[gpiIM0-9]*")
-_TEXT = re.compile(r"(?:[^\\\n]|\\.)*", re.DOTALL)
-_BLANK_BEFORE_TEXT = re.compile(r"[ \t]*\\[ \t]+(?:\n|\Z)")
-_REGEX = re.compile(r"(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?:\[([:.=])(?:(?!\1\]).)*+\1\]|[^\]\n])*+\])*+")
+_TO_END = lazy_regex(r"[^\n]*")
+_LABEL = lazy_regex(r"[ \t]*[^\s;]*[ \t]*")
+_NUMBER = lazy_regex(r"[ \t]*\d*")
+_FLAGS = lazy_regex(r"[gpiIM0-9]*")
+_TEXT = lazy_regex(r"(?:[^\\\n]|\\.)*", re.DOTALL)
+_BLANK_BEFORE_TEXT = lazy_regex(r"[ \t]*\\[ \t]+(?:\n|\Z)")
+_REGEX = lazy_regex(r"(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?:\[([:.=])(?:(?!\1\]).)*+\1\]|[^\]\n])*+\])*+")
 """A regular expression in which every bracket is closed: so no delimiter is inside one, where it would mean itself."""
 _AFTER = ("", ";", "\n", "}", " ", "#")
 """What may follow a command on its line."""
-_ANY_FILE = re.compile(r"(?<![A-Za-z])[gpiImMe0-9]*([rRwW])(?=[ \t]*+([^\n;}]*[^\s;}])([^\n]*))")
+_ANY_FILE = lazy_regex(r"(?<![A-Za-z])[gpiImMe0-9]*([rRwW])(?=[ \t]*+([^\n;}]*[^\s;}])([^\n]*))")
 _MOST_GUESSED = 32
 
 

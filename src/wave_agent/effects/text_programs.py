@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.sed_scripts import SedScript, read_sed_script
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import Option, OptionTable, has, read, values_of
 from wave_agent.shell.values import Word
 
@@ -14,10 +15,10 @@ SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="
 AWK = OptionTable(
     "FfveilE", ("--field-separator", "--file", "--assign", "--source", "--include", "--load", "--exec", "--profile")
 )
-_AWK_ACTS = re.compile(
+_AWK_ACTS = lazy_regex(
     r"[>|@]|\\\n|\b(?:system|getline|extension)\b|ARG[VC]|ENVIRON|SYMTAB|FUNCTAB|PROCINFO|\bFILENAME\s*="
 )
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_ASSIGNMENT = lazy_regex(r"[A-Za-z_]\w*=.*", re.DOTALL)
 AWKS = ("awk", "gawk", "mawk", "nawk", "original-awk")
 
 
@@ -87,10 +88,10 @@ def awk(command: Command) -> None:
     command.reads(word for word in rest if not _ASSIGNMENT.fullmatch(word.text))
 
 
-_AWK_WRITES = re.compile(r'>>?\s*"([^"\\]+)"')
-_AWK_READS = re.compile(r'<\s*"([^"\\]+)"')
-_AWK_RUNS = re.compile(r'\|&?\s*"([^"\\]+)"|"([^"\\]+)"\s*\|&?\s*getline|\bsystem\s*\(\s*"([^"\\]+)"')
-_AWK_SOCKET = re.compile(r'"/inet[46]?/\w+/\w+/([^"/]+)/\w+"')
+_AWK_WRITES = lazy_regex(r'>>?\s*"([^"\\]+)"')
+_AWK_READS = lazy_regex(r'<\s*"([^"\\]+)"')
+_AWK_RUNS = lazy_regex(r'\|&?\s*"([^"\\]+)"|"([^"\\]+)"\s*\|&?\s*getline|\bsystem\s*\(\s*"([^"\\]+)"')
+_AWK_SOCKET = lazy_regex(r'"/inet[46]?/\w+/\w+/([^"/]+)/\w+"')
 
 
 def _awk_strings(command: Command, text: str) -> None:

@@ -14,8 +14,9 @@ from typing import Any, cast
 import msgspec
 
 from wave_agent.formats.strict_json import MAX_DEPTH, Path, show_path
+from wave_agent.lazy_regex import lazy_regex
 
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
+_UNREADABLE = lazy_regex("[\0\ud800-\udfff]")
 _LARGEST = 10**300
 """For whole numbers. Readers take larger ones for infinity, and Python's own rejects those with 4,301 digits."""
 _TOO_DEEP = f"[nested deeper than {MAX_DEPTH}]"

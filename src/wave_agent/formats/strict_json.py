@@ -5,12 +5,13 @@ Python's own parser accepts NaN, and the last of two equal keys. In a hook's out
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from math import isinf
 from typing import Any, cast
 
 from msgspec import Struct
+
+from wave_agent.lazy_regex import lazy_regex
 
 MAX_DEPTH = 64
 MOST_VALUES = 50_000
@@ -81,7 +82,7 @@ _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse
 _keeping_all = json.JSONDecoder(object_pairs_hook=_all_values, parse_int=_integer, parse_constant=_refuse_constant)
 
 
-_CLOSES = re.compile(r"\s*[}\]]")
+_CLOSES = lazy_regex(r"\s*[}\]]")
 
 
 def _explained(error: json.JSONDecodeError) -> StrictJSONError:
@@ -197,7 +198,7 @@ def parse_document(text: str) -> Document:
     return _JSONScanner(text.removeprefix("\ufeff")).document()
 
 
-_space = re.compile(r"[ \t\r\n]*")
+_space = lazy_regex(r"[ \t\r\n]*")
 
 
 class _JSONScanner:

@@ -26,7 +26,8 @@ from wave_agent.guard.places import host_files
 from wave_agent.guard.verdicts import JudgedEvent, JudgedHostCall
 from wave_agent.hooks.dialects import has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Decision, Flow
-from wave_agent.hooks.manager import HookManager, LiveSession, SessionFacts, ToolFacts
+from wave_agent.hooks.manager import HookManager, LiveSession, SessionFacts
+from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Ruling, decide
 from wave_agent.permissions.protected_paths import ProtectedPaths
@@ -47,6 +48,7 @@ _VERBS: Mapping[Flow, Verb | None] = {
     Flow.FEEDBACK: Verb.DENY,
     Flow.KEEP_WORKING: Verb.DENY,
     Flow.SKIP_COMPACTION: Verb.DENY,
+    Flow.DECLINE: Verb.DENY,
     Flow.END_TURN: Verb.END,
 }
 """What the flow of our own agent is for a host."""
@@ -99,7 +101,7 @@ class HostJudge:
             rules=foundation.settings.rules,
             places=Places(project, session.home, event.directory),
             directories=foundation.directories,
-            protected=_protected(foundation),
+            find_protected=lambda: _protected(foundation),
         )
 
     def _listen(self, event: Event) -> None:

@@ -90,8 +90,13 @@ class HookCall:
 
     @property
     def response(self) -> "Mapping[str, Any]":
-        """What the tool returned; empty before it ran."""
-        return self.payload.get("tool_response") or {}
+        """What the tool returned; empty before it ran. Of an MCP server's tool: `content` is the text, and `blocks` the
+        content array."""
+        found: Any = self.payload.get("tool_response") or {}
+        if not isinstance(found, list):
+            return found
+        texts = [str(one.get("text", "")) for one in found if one.get("type") == "text"]  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
+        return {"content": "\n".join(texts), "blocks": found}
 
     @property
     def changed_files(self) -> "list[str]":

@@ -158,7 +158,7 @@ COLUMNS = (
         "shapes",
         "`tool_response` in the agent's own shape",
         lambda event: "tool_response" in {field.name for field in event.stdin},
-        lambda row: f"for {_codes(row.shapes)}" if row.shapes else "`success`, `content` and the tool's own fields",
+        lambda row: f"for {_codes(row.shapes)}; of other tools, `success`, `content` and the tool's own fields",
         "test_a_hook_looks_for_what_it_is_given_at_home_and_finds_it_not",
     ),
 )

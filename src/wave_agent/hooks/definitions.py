@@ -1,6 +1,5 @@
 """A hook definition: one hook from the settings, validated and with all defaults filled in."""
 
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,17 @@ from msgspec import Struct
 from wave_agent.formats.strict_json import Path
 from wave_agent.hooks.dialects import DIALECTS, Dialect, DialectRow
 from wave_agent.hooks.events import EVENTS, HookEvent, OnFailure
-from wave_agent.hooks.execution import BodyFormat, HookKind
+from wave_agent.hooks.execution import BodyFormat, HookKind, ServerCall
 from wave_agent.hooks.matcher import Matcher
 from wave_agent.hooks.verdicts import Role
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.rules.rule import Places, Rule
 
 if TYPE_CHECKING:
     from wave_agent.effects.values import Effects  # a session without conditions never needs it
 
 # Excludes characters that are special in a shell, and `=`, which would turn a bare word into an assignment.
-_BARE_PATH = re.compile(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
+_BARE_PATH = lazy_regex(r"[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*/[^\s\"'`$\\;|&<>()\[\]{}*?!#=^]*")
 
 
 def is_bare_path(command: str) -> bool:
@@ -27,7 +27,7 @@ def is_bare_path(command: str) -> bool:
     return _BARE_PATH.fullmatch(command) is not None
 
 
-_PROJECT_DIR = re.compile(r"\$\{(?:CLAUDE|WAVE)_PROJECT_DIR\}")
+_PROJECT_DIR = lazy_regex(r"\$\{(?:CLAUDE|WAVE)_PROJECT_DIR\}")
 
 
 def with_project(text: str, project: str) -> str:
@@ -77,12 +77,14 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     name: str
     kind: HookKind = HookKind.COMMAND
     command: str = ""
-    """What runs, depending on the kind: a command, `FILE:FUNCTION` or a URL. Empty for a function."""
+    """What runs, depending on the kind: a command, `FILE:FUNCTION`, a URL or `server/tool`. Empty for a function."""
     args: tuple[str, ...] | None = None
     headers: tuple[tuple[str, str], ...] = ()
     header_env: tuple[str, ...] = ()
     """The variables its headers may use, if it was written for another agent."""
     body_format: BodyFormat = BodyFormat.PLAIN
+    call: ServerCall | None = None
+    """What it calls, if it is a tool of an MCP server."""
     function: Callable[..., Any] | None = None
     condition: Rule | None = None
     timeout: float

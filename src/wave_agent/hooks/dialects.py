@@ -5,7 +5,6 @@ column names. Do not write `if dialect == …` elsewhere: add a column. No diffe
 permissive.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from wave_agent.hooks.events import EventRow, HookEvent, StdinField
+from wave_agent.lazy_regex import lazy_regex
 
 
 class Dialect(StrEnum):
@@ -140,7 +140,7 @@ def _bash(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[
     }
 
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = lazy_regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def patch_of(diff: str) -> list[dict[str, Any]]:
@@ -194,7 +194,8 @@ def _read(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[
 
 
 def _content_array(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> Any:
-    content: Any = response.get("content", "")
+    """The blocks as the server sent them; of a response that a hook replaced, its text."""
+    content: Any = response.get("blocks", response.get("content", ""))
     return cast(list[Any], content) if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
@@ -208,7 +209,7 @@ def _ends_a_turn(event: EventRow) -> bool:
 DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
     row.dialect: row
     for row in (
-        DialectRow(dialect=Dialect.WAVE, agent="this agent"),
+        DialectRow(dialect=Dialect.WAVE, agent="this agent", shapes={"mcp__*": _content_array}),
         DialectRow(
             dialect=Dialect.CLAUDE,
             agent="Claude Code",
@@ -228,7 +229,7 @@ DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
                     lambda aside: aside.prompt_id or None,
                 ),
                 Extra(
-                    StdinField("effort", "object", "always `{\"level\": \"medium\"}`: there is no such setting here"),
+                    StdinField("effort", "object", "always `{\"level\": \"medium\"}`, whatever `--effort` says"),
                     lambda event: event.has_tool or _ends_a_turn(event),
                     lambda _: {"level": "medium"},
                 ),

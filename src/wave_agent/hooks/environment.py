@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -10,10 +11,12 @@ from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Aside
 from wave_agent.hooks.pinned import is_pinned, search_path
-from wave_agent.hooks.stage import Stage
 from wave_agent.hooks.variables import FILE_VARIABLE
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.private_files import make_private
+
+if TYPE_CHECKING:
+    from wave_agent.hooks.stage import Stage
 
 _NOT_INHERITED = ("HOOK_EVENT", "HOOK_TOOL_NAME", FILE_VARIABLE, "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 """Variables that only some hooks get."""
@@ -60,7 +63,7 @@ class HookEnvironment:
         """The variables all hooks get."""
         self._own = own
 
-    def variables(self, hook: HookDefinition, stage: Stage) -> dict[str, str]:
+    def variables(self, hook: HookDefinition, stage: "Stage") -> dict[str, str]:
         """All variables of this hook. Creates the directory for its plugin's data, if it has one."""
         here = stage.occurrence
         found = {**self.shared, **self._own(hook), "HOOK_EVENT": here.row.event.value}

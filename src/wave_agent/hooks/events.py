@@ -16,6 +16,7 @@ from wave_agent.formats.readable import readable_text
 HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
     "PermissionRequest", "PostToolUseFailure", "Notification", "StopFailure", "ConfigChange", "SessionEnd",
+    "Elicitation", "ElicitationResult",
 ]  # fmt: skip
 """The name of a `HookEvent`."""
 
@@ -36,6 +37,8 @@ class HookEvent(StrEnum):
     STOP_FAILURE = "StopFailure"
     CONFIG_CHANGE = "ConfigChange"
     SESSION_END = "SessionEnd"
+    ELICITATION = "Elicitation"
+    ELICITATION_RESULT = "ElicitationResult"
 
 
 NEVER_HERE: Mapping[str, str] = MappingProxyType({
@@ -45,8 +48,8 @@ NEVER_HERE: Mapping[str, str] = MappingProxyType({
     "WorktreeRemove": "this agent makes no worktrees",
     "CwdChanged": "the directory of a session stays the same",
     **dict.fromkeys(
-        ("Elicitation", "ElicitationResult", "FileChanged", "InstructionsLoaded", "PermissionDenied", "Setup",
-         "TaskCompleted", "TaskCreated", "TeammateIdle"),
+        ("FileChanged", "InstructionsLoaded", "PermissionDenied", "Setup", "TaskCompleted", "TaskCreated",
+         "TeammateIdle"),
         "this agent has no such event",
     ),
 })  # fmt: skip
@@ -75,6 +78,7 @@ class Flow(StrEnum):
     FEEDBACK = "feedback"
     KEEP_WORKING = "keep_working"
     SKIP_COMPACTION = "skip_compaction"
+    DECLINE = "decline"
     END_TURN = "end_turn"
 
 
@@ -186,6 +190,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     permission_words: Mapping[str, Decision] = _MISPLACED_PERMISSION
     behavior_words: Mapping[str, Decision] = {}
     """Values of `behavior` in a `decision` that is an object."""
+    action_words: Mapping[str, Decision] = {}
+    """Values of `action`, on events where hooks answer an MCP server for the user."""
     weak_words: Mapping[str, str] = {}
     """Decision words that look like an opinion but are not one, each with a hint for the hook's author."""
     decides_with: str = 'a top-level "decision": did you mean {"decision": "block"}?'
@@ -241,7 +247,29 @@ _TOOL_STDIN = (
     StdinField("tool_name", "string", "the tool"),
     StdinField("tool_input", "object", "its input; file paths are absolute"),
     StdinField("tool_use_id", "string", "the call's id"),
+    StdinField(
+        "mcp",
+        "object",
+        "only for a tool of an MCP server: `server`, `tool` and `annotations` as the server states them; after the "
+        "call also `structuredContent` and `isError`",
+        optional=True,
+    ),
 )
+OF_THE_RESULT: Mapping[str, str] = MappingProxyType({"mcp": "structuredContent"})
+"""Stdin field → the key in it that repeats the tool's result. It disappears when a hook replaces the result."""
+_QUESTION_STDIN = (
+    StdinField("mcp_server_name", "string", "the MCP server that asks, as it is configured"),
+    StdinField("message", "string", "what it asks the user"),
+    StdinField("mode", "string", "`form`, or `url` if it wants a page to be opened"),
+    StdinField("url", "string", "only with `url`: the page", optional=True),
+    StdinField("requested_schema", "object", "only with `form`: a JSON Schema of the fields", optional=True),
+)
+ACCEPT, DECLINE, CANCEL = "accept", "decline", "cancel"
+_ACTIONS: Mapping[str, Decision] = MappingProxyType({
+    ACCEPT: Decision.ALLOW, DECLINE: Decision.BLOCK, CANCEL: Decision.BLOCK,
+})  # fmt: skip
+_ANSWER = _NAME | {"action", "content"}
+_ANSWERS_WITH = 'hookSpecificOutput.action, such as {"action": "decline"}'
 _COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
 _CONTEXT = _NAME | {"additionalContext"}
 
@@ -259,6 +287,8 @@ def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) ->
 
 _IGNORED: Mapping[Decision, Flow] = MappingProxyType(dict.fromkeys(Decision, Flow.PROCEED))
 """For events where hooks cannot decide anything, not even to end the turn."""
+_ANSWER_FLOW: Mapping[Decision, Flow] = MappingProxyType({**_flow(Flow.DECLINE), Decision.STOP: Flow.DECLINE})
+"""In the middle of a call, a stop can only decline."""
 
 
 _ROWS = (
@@ -319,7 +349,10 @@ _ROWS = (
         stdin=(
             *_TOOL_STDIN,
             StdinField(
-                "tool_response", "object", "the result: at least `success` and `content`, and the tool's own fields"
+                "tool_response",
+                "object",
+                "the result: at least `success` and `content`, and the tool's own fields; of a tool of an MCP server "
+                "the content array, with the length and digest of binary data",
             ),
             StdinField("tool_result", "object", "the same"),
             StdinField("tool_output", "object", "the same"),
@@ -495,6 +528,34 @@ _ROWS = (
         reason_reader=Audience.USER,
         flow=_IGNORED,
         deadline=1.5,
+    ),
+    EventRow(
+        event=HookEvent.ELICITATION,
+        when="an MCP server asks the user for something during a call, before the user is asked",
+        target="mcp_server_name",
+        stdin=_QUESTION_STDIN,
+        specific=_ANSWER,
+        action_words=_ACTIONS,
+        decides_with=_ANSWERS_WITH,
+        reason_reader=Audience.USER,
+        flow=_ANSWER_FLOW,
+        failure_block=FailureBlock.ALWAYS,
+    ),
+    EventRow(
+        event=HookEvent.ELICITATION_RESULT,
+        when="an MCP server's question has an answer, before the server gets it",
+        target="mcp_server_name",
+        stdin=(
+            *_QUESTION_STDIN,
+            StdinField("action", "string", "the answer: `accept`, `decline` or `cancel`"),
+            StdinField("content", "object", "the values of the form; empty unless the answer is `accept`"),
+        ),
+        specific=_ANSWER,
+        action_words=_ACTIONS,
+        decides_with=_ANSWERS_WITH,
+        reason_reader=Audience.USER,
+        flow=_ANSWER_FLOW,
+        failure_block=FailureBlock.ALWAYS,
     ),
 )
 

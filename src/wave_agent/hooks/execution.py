@@ -17,6 +17,7 @@ class HookKind(StrEnum):
     COMMAND = "command"
     PYTHON = "python"
     HTTP = "http"
+    MCP_TOOL = "mcp_tool"
     FUNCTION = "function"
     """A function in this process; settings cannot name one."""
     ABSENT = "absent"
@@ -57,6 +58,19 @@ class HookJob(Struct, frozen=True, kw_only=True):
     names_its_services: bool = False
     """Written for another agent: trusting the hook covers its host, and a response need not be JSON."""
     body_format: BodyFormat = BodyFormat.PLAIN
+    call: "ServerCall | None" = None
+    """The tool of an MCP server to call."""
+    layer: str = ""
+    """The settings layer of the hook: a user's hook does not ask a project's server."""
+
+
+class ServerCall(Struct, frozen=True):
+    """What a hook of type `mcp_tool` calls."""
+
+    server: str
+    tool: str
+    input: str = "{}"
+    """A JSON object, with the variables as written."""
 
 
 class HookExecutionResult(Struct, frozen=True, kw_only=True):
@@ -76,6 +90,8 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     """Why the run could not start, or why its exit status is unknown."""
     is_refused: bool = False
     """The hook must not run; `error` says why. This blocks wherever a failure can."""
+    by_server: bool = False
+    """The server of an `mcp_tool` hook could not be asked, or its tool failed; `error` says why."""
     cancelled: bool = False
     """The turn was cancelled during the run."""
     stdout_dropped: int = 0

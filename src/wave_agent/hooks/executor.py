@@ -10,7 +10,8 @@ from wave_agent.events import Event, HookFinished, HookRun, HookStarted
 from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.environment import HookEnvironment
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, HookRunner
-from wave_agent.hooks.journal import HookJournal, journal_entry
+from wave_agent.hooks.journal import HookJournal
+from wave_agent.hooks.journal_entries import journal_entry
 from wave_agent.hooks.kinds import why_absent
 from wave_agent.hooks.runners.function import call_function
 from wave_agent.hooks.semantics import read
@@ -69,18 +70,23 @@ class HookExecutor:
             )
         )
         refused = self._why_refused(hook)
-        record = partial(self._record, hook, stage, look, started=stamp(utc_now()))
+        entry = partial(journal_entry, hook, stage, look, started=stamp(utc_now()))
         try:
             result = await self._run(hook, stage, refused)
         except asyncio.CancelledError:
-            record(HookExecutionResult(cancelled=True), _CANCELLED, is_cancelled=True)
+            result = HookExecutionResult(cancelled=True)
+            self._record(entry(result=result, verdict=_CANCELLED, is_cancelled=True), result, _CANCELLED)
             raise
         if hook.gets_arguments and stage.has_cut_arguments:
             result = replace(result, has_cut_arguments=True)
         verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
+        if verdict.answer is not None:
+            from wave_agent.hooks.elicited import checked  # lazy: few servers ask
+
+            verdict = checked(verdict, stage.payload, name=hook.name, on_failure=hook.on_failure)
         if verdict.rewrite is not None and (problem := stage.rewritten(hook, verdict.rewrite)[1]):
             verdict = replace(verdict, effects=(*verdict.effects, TellUser(f"hook {hook.name}: {problem}")))
-        record(result, verdict)
+        self._record(entry(result=result, verdict=verdict), result, verdict)
         return verdict
 
     async def _run(self, hook: HookDefinition, stage: Stage, refused: str | None) -> HookExecutionResult:
@@ -117,22 +123,11 @@ class HookExecutor:
             header_env=hook.header_env if columns.names_its_services else (),
             names_its_services=columns.names_its_services,
             body_format=hook.body_format,
+            call=hook.call,
+            layer=hook.layer.value,
         )
 
-    def _record(
-        self,
-        hook: HookDefinition,
-        stage: Stage,
-        look: int,
-        result: HookExecutionResult,
-        verdict: Verdict,
-        *,
-        started: str,
-        is_cancelled: bool = False,
-    ) -> None:
-        run = journal_entry(
-            hook, stage, look, result=result, verdict=verdict, started=started, is_cancelled=is_cancelled
-        )
+    def _record(self, run: HookRun, result: HookExecutionResult, verdict: Verdict) -> None:
         self._journal.add(run)
         if self._on_run is not None:
             self._on_run(run, result, verdict)

@@ -1,5 +1,6 @@
 """What a hook runs: the part of an entry that depends on its kind."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -8,12 +9,13 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from wave_agent.formats.strict_json import Path, type_name
-from wave_agent.hooks.execution import BodyFormat, HookKind
+from wave_agent.hooks.execution import BodyFormat, HookKind, ServerCall
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.text import did_you_mean
 
-MAIN_KEYS = ("command", "function", "target", "url")
+MAIN_KEYS = ("command", "function", "target", "url", "tool")
 """Keys that say what to run. A hook has exactly one of them."""
-RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format")
+RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format", "server", "input")
 SHELLS = ("bash", "sh")
 """Accepted values of `shell`. Both run in Bash."""
 TYPES = tuple(kind.value for kind in HookKind if kind not in (HookKind.FUNCTION, HookKind.ABSENT))
@@ -37,6 +39,7 @@ class RunFields(Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     header_env: tuple[str, ...] = ()
     body_format: BodyFormat = BodyFormat.PLAIN
+    call: ServerCall | None = None
 
 
 def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) -> RunFields:
@@ -115,7 +118,7 @@ def _python(entry: Mapping[str, Any], path: Path) -> RunFields:
     return RunFields(kind=HookKind.PYTHON, command=target)
 
 
-HEADER_VARIABLE = re.compile(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
+HEADER_VARIABLE = lazy_regex(r"\$(?:(\$)|\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 """`$$`, `${NAME}` or `$NAME` in the value of a header."""
 
 
@@ -124,8 +127,8 @@ def header_variables(value: str) -> tuple[str, ...]:
     return tuple(braced or bare for _, braced, bare in HEADER_VARIABLE.findall(value) if braced or bare)
 
 
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_HEADER = lazy_regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = lazy_regex(r"[\t\x20-\x7e]*")
 _OURS = ("host", "content-length", "transfer-encoding", "connection", "content-type")
 
 
@@ -196,6 +199,19 @@ def _header(name: str, value: object, path: Path) -> tuple[str, str]:
     return name, value
 
 
+def _mcp_tool(entry: Mapping[str, Any], path: Path) -> RunFields:
+    server, tool = _filled(entry, "server", path), _filled(entry, "tool", path)
+    given = entry.get("input")
+    if given is not None and not isinstance(given, Mapping):
+        raise BrokenError((*path, "input"), f"must be an object, not {type_name(given)}")
+    values = cast(Mapping[str, Any], given or {})
+    return RunFields(
+        kind=HookKind.MCP_TOOL,
+        command=f"{server}/{tool}",
+        call=ServerCall(server, tool, json.dumps(values, ensure_ascii=False)),
+    )
+
+
 class _KindRow(Struct, frozen=True):
     main: str
     noun: str
@@ -207,6 +223,7 @@ _ROWS: Mapping[HookKind, _KindRow] = {
     HookKind.FUNCTION: _KindRow("function", "function", _function),
     HookKind.PYTHON: _KindRow("target", "target", _python),
     HookKind.HTTP: _KindRow("url", "url", _http),
+    HookKind.MCP_TOOL: _KindRow("tool", "tool", _mcp_tool),
 }
 
 Word = TypeVar("Word", bound=StrEnum)

@@ -22,18 +22,17 @@ from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
 from wave_agent.hooks.execution import HookRunner, close_runner
 from wave_agent.hooks.journal import HookJournal
 from wave_agent.hooks.pinned import search_path
-from wave_agent.hooks.semantics import limited, without_hooks
-from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.variables import SessionVariables
-from wave_agent.hooks.verdicts import Blocks, Outcome, Role
+from wave_agent.hooks.verdicts import Blocks, Outcome, Role, without_hooks
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.system.reentrancy import Door, no_door
 
 if TYPE_CHECKING:
     from wave_agent.hooks.engine import HookEngine
     from wave_agent.hooks.executor import RunListener
+    from wave_agent.hooks.stage import ToolFacts
 
-__all__ = ["ASYNC_GRACE", "Deferred", "HookManager", "LiveSession", "SessionFacts", "ToolFacts"]
+__all__ = ["ASYNC_GRACE", "Deferred", "HookManager", "LiveSession", "SessionFacts"]
 
 ASYNC_GRACE = 5.0
 """Seconds that async hooks get to finish at the end of a session."""
@@ -126,7 +125,7 @@ class HookManager:
         facts: Mapping[str, Any],
         *,
         permission_mode: str = "default",
-        tool: ToolFacts | None = None,
+        tool: "ToolFacts | None" = None,
         blocks: Blocks | None = None,
         waited: bool = True,
         dialects: Collection[Dialect] = ALL,
@@ -159,7 +158,11 @@ class HookManager:
         outcome = engine.texts.shortened(await running)
         if outcome.prompt_erased:  # async hooks saw the prompt too: their context must not reach the model either
             self._deferred.erase(number)
-        return outcome if row.block_counter is None else limited(outcome, before, self._max_stop_blocks)
+        if row.block_counter is None:
+            return outcome
+        from wave_agent.hooks.semantics import limited  # lazy: loaded by the engine
+
+        return limited(outcome, before, self._max_stop_blocks)
 
     def _common(self, row: EventRow, permission_mode: str) -> dict[str, str]:
         """The stdin fields that all events have."""

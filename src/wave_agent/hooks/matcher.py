@@ -7,6 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob, why_slow
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.text import NAME_LIMIT
 
 KNOWN_TOOLS = (
@@ -17,9 +18,9 @@ KNOWN_TOOLS = (
 """Tool names used in settings files. Matchers may use others, but these are never the start of an expression."""
 
 _EXPRESSION = frozenset(".^$()[]{}+\\")
-_TOOL_WITH_ARGUMENT = re.compile(rf"({'|'.join(KNOWN_TOOLS)})\(", re.IGNORECASE)
-_PLAIN = re.compile(r"[\w-]+")
-_GLOB = re.compile(r"[\w*?-]+")
+_TOOL_WITH_ARGUMENT = lazy_regex(rf"({'|'.join(KNOWN_TOOLS)})\(", re.IGNORECASE)
+_PLAIN = lazy_regex(r"[\w-]+")
+_GLOB = lazy_regex(r"[\w*?-]+")
 
 
 class MatcherError(ValueError):
@@ -111,8 +112,8 @@ def _alternative(text: str) -> Alternative:
     raise MatcherError(f'"{text}" is neither a tool name, a pattern with * or ?, nor a regular expression')
 
 
-_GROUP_OPENING = re.compile(r"\(\?(?:[aimsux-]*[:)]|[!=]|<[!=]|P<\w+>)")
-_TOOL_EXPRESSION = re.compile(r"[\w\-*?.^$()\[\]{}+\\|,:]*")
+_GROUP_OPENING = lazy_regex(r"\(\?(?:[aimsux-]*[:)]|[!=]|<[!=]|P<\w+>)")
+_TOOL_EXPRESSION = lazy_regex(r"[\w\-*?.^$()\[\]{}+\\|,:]*")
 
 
 def _expression(text: str) -> Callable[[str], bool]:

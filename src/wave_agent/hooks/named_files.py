@@ -14,18 +14,19 @@ from itertools import islice, pairwise, product
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
+from wave_agent.lazy_regex import lazy_regex
 
-_PROJECT = re.compile(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
-_NAMED_PROJECT = re.compile(r"\$(?:\{(?:WAVE|CLAUDE)_PROJECT_DIR[^}]*\}|(?:WAVE|CLAUDE)_PROJECT_DIR\b)")
+_PROJECT = lazy_regex(r"\$(?:\{(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)[^}]*\}|(?:(?:WAVE|CLAUDE)_PROJECT_DIR|PWD)\b)|^~\+")
+_NAMED_PROJECT = lazy_regex(r"\$(?:\{(?:WAVE|CLAUDE)_PROJECT_DIR[^}]*\}|(?:WAVE|CLAUDE)_PROJECT_DIR\b)")
 """The project directory, wherever the hook runs."""
-_COMPUTED_PROJECT = re.compile(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
+_COMPUTED_PROJECT = lazy_regex(r"\$\([^()]*\b(?:rev-parse\s+--show-toplevel|pwd)\b[^()]*\)|`[^`]*\bpwd\b[^`]*`")
 """Common ways to compute the project directory."""
-_PLUGIN = re.compile(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_MODULE_OPTION = re.compile(r"-[A-Za-z]*m(.*)")
-_FILE_NAME = re.compile(r"[^/\s]*[^/\s.-][^/\s]*\.[A-Za-z]\w{0,9}")
-_BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+_PLUGIN = lazy_regex(r"\$(?:CLAUDE_PLUGIN_ROOT\b|\{CLAUDE_PLUGIN_ROOT\})")
+_ASSIGNMENT = lazy_regex(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_VARIABLE = lazy_regex(r"\$(?:\{(\w+)\}|(\w+))")
+_MODULE_OPTION = lazy_regex(r"-[A-Za-z]*m(.*)")
+_FILE_NAME = lazy_regex(r"[^/\s]*[^/\s.-][^/\s]*\.[A-Za-z]\w{0,9}")
+_BRACES = lazy_regex(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _BLANKS = " \t\n"
 _PUNCTUATION = "();<>|&\n"
 _GOES_TO = ("cd", "pushd", "-C", "--chdir", "--prefix")
@@ -49,13 +50,13 @@ _PLAIN = frozenset({
     *("which", "who", "whoami", "xargs", "yes", "zsh", "["),
 })  # fmt: skip
 """Programs that read neither code nor settings from the current directory or its parents."""
-_GIVEN_A_SCRIPT = re.compile(
+_GIVEN_A_SCRIPT = lazy_regex(
     r"\b(?:(?:python|pypy)[\d.]*|node(?:js)?|ruby|perl)\s+[\"']?(?=/|~/|\$\{?CLAUDE_PLUGIN_ROOT\b)"
 )
 """Interpreters started with an absolute script path: they look for code next to that script."""
-_HERE = re.compile(r"(?:\$\{?PWD\}?|\$\(pwd\)|`pwd`)[\"']?/")
-_WORD = re.compile(r"[^\s\"'`;|&<>()\[\]{}=:,$]+")
-_NAME = re.compile(r"[A-Za-z_\[][\w.+-]*")
+_HERE = lazy_regex(r"(?:\$\{?PWD\}?|\$\(pwd\)|`pwd`)[\"']?/")
+_WORD = lazy_regex(r"[^\s\"'`;|&<>()\[\]{}=:,$]+")
+_NAME = lazy_regex(r"[A-Za-z_\[][\w.+-]*")
 _SCRIPT_LENGTH = 1 << 15
 _LONGEST = os.pathconf("/", "PC_PATH_MAX")
 """Longest path the system accepts, in bytes."""
@@ -158,6 +159,7 @@ _FILES: Mapping[HookKind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
     HookKind.COMMAND: lambda hook, project: named_files(hook.command, hook.args, project, plugin_root=hook.plugin_root),
     HookKind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
     HookKind.HTTP: _no_files,
+    HookKind.MCP_TOOL: _no_files,
     HookKind.FUNCTION: _no_files,
     HookKind.ABSENT: _no_files,
 }

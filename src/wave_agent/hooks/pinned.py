@@ -5,23 +5,27 @@ get the values the agent itself was started with.
 """
 
 import os
-import re
 from collections.abc import Mapping
 
-_PINNED = re.compile(
-    r"PATH|HOME|XDG_CONFIG_HOME|CDPATH|IFS|ENV|PS4|GLOBIGNORE|SHELLOPTS|BASHOPTS"
-    r"|BASH_(?:ENV|FUNC_.*|LOADABLES_PATH|XTRACEFD)|(?:LD|DYLD)_\w+"
-    r"|PYTHON(?:PATH|HOME|STARTUP|USERBASE|PLATLIBDIR|INSPECT|WARNINGS|BREAKPOINT|EXECUTABLE|PYCACHEPREFIX|SAFEPATH)"
-    r"|NODE_(?:OPTIONS|PATH)|PERL(?:5LIB|LIB|5OPT|5DB|_USE_UNSAFE_INC)|RUBY(?:LIB|OPT)|GCONV_PATH"
-    r"|GIT_(?:CONFIG\w*|EXEC_PATH|DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|OBJECT_DIRECTORY|EXTERNAL_DIFF|SSH\w*|PAGER|EDITOR"
-    r"|SEQUENCE_EDITOR|PROXY_COMMAND|TEMPLATE_DIR|ASKPASS|ALLOW_PROTOCOL)",
-    re.DOTALL,
+_PINNED = frozenset(
+    {
+        *("PATH", "HOME", "XDG_CONFIG_HOME", "CDPATH", "IFS", "ENV", "PS4", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS"),
+        *("BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD", "GCONV_PATH", "NODE_OPTIONS", "NODE_PATH"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR", "PYTHONINSPECT"),
+        *("PYTHONWARNINGS", "PYTHONBREAKPOINT", "PYTHONEXECUTABLE", "PYTHONPYCACHEPREFIX", "PYTHONSAFEPATH"),
+        *("PERL5LIB", "PERLLIB", "PERL5OPT", "PERL5DB", "PERL_USE_UNSAFE_INC", "RUBYLIB", "RUBYOPT"),
+        *("GIT_EXEC_PATH", "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"),
+        *("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PROXY_COMMAND"),
+        *("GIT_TEMPLATE_DIR", "GIT_ASKPASS", "GIT_ALLOW_PROTOCOL"),
+    }
 )
+_PINNED_PREFIXES = ("BASH_FUNC_", "LD_", "DYLD_", "GIT_CONFIG", "GIT_SSH")
+# No regular expression: compiling one with this many names takes a tenth of an interpreter's start.
 
 
 def is_pinned(name: str) -> bool:
     """Whether settings and hooks must not change this variable for hooks."""
-    return _PINNED.fullmatch(name) is not None
+    return name in _PINNED or name.startswith(_PINNED_PREFIXES)
 
 
 def search_path(environment: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import hook_files
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.real_files import is_below
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ Digest = Callable[[str], str | None]
 Stamp = tuple[int, ...] | None
 """Changes whenever a file or directory does; None if it does not exist."""
 
-_WORD = re.compile(r"(?<![\w./~$-])[A-Za-z_][\w.+-]{0,63}(?![\w/])")
-_COMMENT = re.compile(r"^[ \t]*(?:#(?!!)|//).*$", re.MULTILINE)
+_WORD = lazy_regex(r"(?<![\w./~$-])[A-Za-z_][\w.+-]{0,63}(?![\w/])")
+_COMMENT = lazy_regex(r"^[ \t]*(?:#(?!!)|//).*$", re.MULTILINE)
 _RACY = 100_000_000
 """Nanoseconds within which two changes may get the same timestamp."""
 

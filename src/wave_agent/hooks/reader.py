@@ -101,8 +101,18 @@ ANSWER_FIELDS: Mapping[str, Field] = {
               meaning="goes with a deny: `true` also ends the whole turn"),
     )
 }  # fmt: skip
+ACTION = Field(
+    name="action", type=str, home=Home.SPECIFIC, decides=True,
+    meaning='the answer to an MCP server: `"accept"`, `"decline"` or `"cancel"`',
+)  # fmt: skip
+CONTENT = Field(
+    name="content", type=dict, home=Home.SPECIFIC, decides=True,
+    meaning="goes with an accept: the values of the form, which must fit `requested_schema`",
+)  # fmt: skip
+REPLY_FIELDS: Mapping[str, Field] = {ACTION.name: ACTION, CONTENT.name: CONTENT}
+"""Only fields on events where hooks answer an MCP server. Elsewhere the names mean nothing: they are too common."""
 _DECISION = FIELDS[ANSWER.name]
-TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values())
+TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values(), *REPLY_FIELDS.values())
 
 
 class Stated(Struct, frozen=True, gc=False):
@@ -123,6 +133,8 @@ class HookOutput(Struct, frozen=True, kw_only=True, gc=False):
     contexts: tuple[str, ...] = ()
     updated_input: Mapping[str, Any] | None = None
     updated_tool_output: str | None = None
+    action: str = ""
+    content: Mapping[str, Any] = {}
     withhold: str = ""
     """Why the tool's result must be withheld: its replacement cannot be used."""
     message: str = ""
@@ -169,8 +181,13 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
 
 def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
     """The field for this key."""
-    field = FIELDS.get(key)
+    field = fields_of(row).get(key)
     return _form_of(row, value, place) if field is _DECISION else field
+
+
+def fields_of(row: EventRow) -> Mapping[str, Field]:
+    """The fields that have a meaning on this event."""
+    return {**FIELDS, **REPLY_FIELDS} if row.action_words else FIELDS
 
 
 def _form_of(row: EventRow, value: Any, place: Home) -> Field:
@@ -215,7 +232,7 @@ class _OutputReading:
 
     def decide(self, field: Field, value: Any, place: Home) -> None:
         """Read one value of a field that states a decision."""
-        known = FIELDS[field.name]
+        known = fields_of(self.row)[field.name]
         (self.decision if isinstance(value, known.types) else self.another_type)(known, value, place)
 
     def text(self, field: Field, value: str, _: Home) -> None:
@@ -250,6 +267,15 @@ class _OutputReading:
         else:
             self.taken[INPUT] = value
 
+    def content(self, field: Field, value: Any, place: Home) -> None:
+        """An accept applies only if its content can be used."""
+        holds = unsound(value)
+        problem = _misplaced(self.row.event, field, place, self.right_event) or (f"it holds {holds}" if holds else "")
+        if problem:
+            self.unreadable.append(f"{_shown(field, place)} cannot be used: {problem}")
+        else:
+            self.taken[field.name] = value
+
     def wrong(self, field: Field, problem: str, place: Home) -> None:
         """An unusable field. If it was meant to replace the result, the result is withheld: it may need redaction."""
         if field.name == OUTPUT and not _misplaced(self.row.event, field, place, self.right_event):
@@ -269,7 +295,7 @@ class _OutputReading:
 
     def rewrite(self, output: Mapping[str, Any]) -> None:
         """Drops an allow whose `updatedInput` cannot be used: it was meant for that input only."""
-        if Decision.ALLOW not in [decision for _, decision in self.decisions]:
+        if not self.row.has_rewrites or Decision.ALLOW not in [decision for _, decision in self.decisions]:
             return
         if not (self.problems or self.unreadable or self.row.behavior_words) and (
             output.keys() <= FIELDS.keys() and self.specific.keys() <= FIELDS.keys()
@@ -302,7 +328,9 @@ class _OutputReading:
             return
         found = [(_row(self.row, key, value, place), value) for value in values]
         fields = [(field, value) for field, value in found if field is not None]
-        if any(field.decides for field, _ in fields):
+        if any(field is CONTENT for field, _ in fields):
+            self.unreadable.append(f'duplicate key "{shown}": none of its values can be used')
+        elif any(field.decides for field, _ in fields):
             field, value = max(fields, key=lambda one: self.strictness(*one))
             if value is not None:
                 self.decide(field, value, place)
@@ -315,7 +343,7 @@ class _OutputReading:
             for key, value in cast("dict[str, Any]", inner if isinstance(inner, dict) else {}).items():
                 for one in value if isinstance(value, Twice) else (value,):
                     field = _row(self.row, key, one, Home.SPECIFIC)
-                    if field is not None and field.decides:
+                    if field is not None and field.decides and field is not CONTENT:
                         yield field, one
 
     def strictness(self, field: Field, value: Any) -> int:
@@ -334,11 +362,12 @@ class _OutputReading:
     def decision(self, field: Field, value: Any, place: Home) -> None:
         decision = self.meaning(field, value)
         if decision is None:
-            words = self.row.decision_words if field.name == "decision" else self.row.permission_words
-            hint = did_you_mean(value, words)
+            hint = did_you_mean(value, self.words(field))
             self.unreadable.append(f"{_shown(field, place)} {_show(value)} cannot be read on {self.row.event}{hint}")
             return
         misplaced = _misplaced(self.row.event, field, place, self.right_event)
+        if field is ACTION and (decision >= Decision.ASK or not misplaced):
+            self.taken[field.name] = value
         if decision >= Decision.ASK:
             self.decisions.append((field.name, decision))
             if misplaced:
@@ -404,7 +433,11 @@ class _OutputReading:
         """The decision this value states; None if it cannot be read on this event."""
         if field.name == "continue":
             return Decision.NONE if value else Decision.STOP
-        return (self.row.decision_words if field.name == "decision" else self.row.permission_words).get(value)
+        return self.words(field).get(value)
+
+    def words(self, field: Field) -> Mapping[str, Decision]:
+        own = {_DECISION.name: self.row.decision_words, ACTION.name: self.row.action_words}
+        return own.get(field.name, self.row.permission_words)
 
     def reason_for(self, field: str) -> str:
         for key in _REASONS.get(field, ("reason", "permissionDecisionReason")):
@@ -420,6 +453,8 @@ class _OutputReading:
             contexts=tuple(dict.fromkeys(self.contexts) if len(self.contexts) > 1 else self.contexts),
             updated_input=self.taken.get(INPUT),
             updated_tool_output=self.taken.get(OUTPUT),
+            action=self.taken.get(ACTION.name, ""),
+            content=self.taken.get(CONTENT.name, {}),
             withhold=self.withhold,
             message=self.texts.get("message", ""),
             system_message=self.taken.get("systemMessage", "").strip(),
@@ -442,6 +477,8 @@ def _uses(event: HookEvent, place: Home, right_event: bool) -> Mapping[str, tupl
     """How to take each field in this place, and the types it may have. None: only its type is checked."""
 
     def take(field: Field) -> _Take | None:
+        if field is CONTENT:
+            return _OutputReading.content
         if field.free:
             return _OutputReading.text
         if field.decides:
@@ -450,7 +487,7 @@ def _uses(event: HookEvent, place: Home, right_event: bool) -> Mapping[str, tupl
             return _OutputReading.misplaced
         return _TAKEN_BY.get(field.name)
 
-    return {name: (field, field.types, take(field)) for name, field in FIELDS.items()}
+    return {name: (field, field.types, take(field)) for name, field in fields_of(EVENTS[event]).items()}
 
 
 @cache  # called for every field of every output, with few distinct arguments

@@ -25,6 +25,8 @@ from msgspec.structs import replace
 from wave_agent.formats.strict_json import StrictJSONError, parse_object
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import (
+    CANCEL,
+    DECLINE,
     EVENTS,
     Audience,
     ContextPlace,
@@ -40,6 +42,7 @@ from wave_agent.hooks.verdicts import (
     DECISION_OF,
     MAKE,
     AddContext,
+    AnswerServer,
     Approve,
     Ask,
     Block,
@@ -60,6 +63,7 @@ from wave_agent.hooks.verdicts import (
     Verdict,
     Withhold,
 )
+from wave_agent.lazy_regex import lazy_regex
 
 EXECUTION_FAILED = "Hook execution failed"
 
@@ -180,6 +184,9 @@ class _FinishedRun(Struct, frozen=True, gc=False):
             effects.append(Rewrite(output.updated_input))
         if output.updated_tool_output is not None:
             effects.append(ReplaceOutput(output.updated_tool_output))
+        if output.action:
+            accepts = self.row.action_words[output.action] is Decision.ALLOW
+            effects.append(AnswerServer(output.action, output.content if accepts else {}))
         effects += self.withheld
         if output.message:
             effects.append(TellRefused(output.message))
@@ -436,6 +443,8 @@ def _unfinished(result: HookExecutionResult, name: str) -> tuple[FailureKind, st
     """How a run failed that did not exit by itself. Its output is ignored."""
     if result.timed_out:
         return FailureKind.TIMEOUT, f"Hook {name} timed out after {result.duration / 1000:.3g} s"
+    if result.error is not None and result.by_server:
+        return FailureKind.MCP, f"Hook {name} got no answer: {result.error}"
     if result.error is not None:
         what = "did not run" if result.is_refused else "could not be started"
         return FailureKind.SPAWN, f"Hook {name} {what}: {result.error}"
@@ -499,8 +508,8 @@ def _after_text(row: EventRow, name: str, result: HookExecutionResult, text: str
 
 
 _TEXT_BESIDE = "stdout mixes text and JSON, so the JSON was not read; print one object, and any text to stderr"
-_JSON_LINE = re.compile(r"^[ \t]*(?:\{|```)", re.MULTILINE)
-_DECISION_KEY = re.compile(r'"(?:decision|permissionDecision|continue|updatedToolOutput)"\s*:')
+_JSON_LINE = lazy_regex(r"^[ \t]*(?:\{|```)", re.MULTILINE)
+_DECISION_KEY = lazy_regex(r'"(?:decision|permissionDecision|continue|updatedToolOutput)"\s*:')
 
 
 def _attempts(text: str) -> bool:
@@ -543,6 +552,7 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
                 take(tally, reading, effect)
     replacement, replaced_by = tally.replacement()
     decision = max(tally.reasons, default=Decision.NONE)
+    answer = tally.answer(decision)
     goes_on = row.context is ContextPlace.KEEP_WORKING and bool(tally.contexts) and decision < Decision.ASK
     outcome = Outcome(
         event=event,
@@ -556,6 +566,7 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
         replacement=replacement,
         replaced_by=replaced_by,
         withheld=tally.withholds,
+        answer=answer,
         failed_open=tally.failed_open,
         broken=frozenset(tally.broken),
         only_broken_block=decision is Decision.BLOCK and not tally.wanted_block and not goes_on,
@@ -563,12 +574,6 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
     )
     ends_unmet = row.failure_block is FailureBlock.BROKEN_ONCE and tally.unmet and decision < Decision.ASK
     return _ended(outcome) if ends_unmet and not goes_on else outcome
-
-
-def without_hooks(event: HookEvent, tool_input: Mapping[str, Any] | None) -> Outcome:
-    """The outcome of an event that no hook runs on."""
-    outcome = merge(event, [])
-    return replace(outcome, tool_input=tool_input or {}) if outcome.row.has_rewrites else outcome
 
 
 class _Tally:
@@ -584,6 +589,8 @@ class _Tally:
         self.withholds = False
         self.replacements: dict[object, tuple[str, str]] = {}
         """The last text of each sequence of hooks, with the name of its hook."""
+        self.answers: list[tuple[str, AnswerServer]] = []
+        """What hooks answer an MCP server, with their names."""
         self.reasons: dict[Decision, dict[Said, None]] = {}
         self.contexts: dict[Said, None] = {}
         self.refusals: dict[Said, None] = {}
@@ -617,6 +624,24 @@ class _Tally:
     def replaced_output(self, reading: RankedVerdict, effect: ReplaceOutput) -> None:
         strand = ("alone", reading.position) if reading.strand is None else reading.strand
         self.replacements[strand] = reading.name, effect.text
+
+    def answered(self, reading: RankedVerdict, effect: AnswerServer) -> None:
+        if reading.allow_counts or self.row.action_words[effect.action] is not Decision.ALLOW:
+            self.answers.append((reading.name, effect))
+
+    def answer(self, decision: Decision) -> AnswerServer | None:
+        """What the server gets: a refusal if any hook refuses, otherwise the first accept in configuration order."""
+        if not self.row.action_words or decision is Decision.NONE:
+            return None
+        if decision is not Decision.ALLOW:
+            cancels = any(said.action == CANCEL for _, said in self.answers)
+            return AnswerServer(CANCEL if cancels else DECLINE)
+        first = next((said for _, said in self.answers), None)
+        others = [name for name, said in self.answers if first and not same_json(said.content, first.content)]
+        if others:
+            text = f"{self.answers[0][0]} and {', '.join(others)} answered with different content: the first one counts"
+            self.notes[ToUser(self.answers[0][0], text)] = None
+        return first
 
     def failure(self, reading: RankedVerdict, failure: Failure) -> None:
         self.failure_note(reading, failure)
@@ -664,6 +689,7 @@ _ALL: Mapping[type, _Take] = {
     Approve: _Tally.approval,
     ReplaceOutput: _Tally.replaced_output,
     Withhold: _Tally.withheld_by,
+    AnswerServer: _Tally.answered,
     AddContext: _Tally.context,
     TellRefused: _Tally.refusal,
     TellUser: _Tally.note,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from wave_agent.formats.readable import encode_readable, readable, readable_text
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Aside, Dialect, stdin_fields
-from wave_agent.hooks.events import EFFECTS, EventRow
+from wave_agent.hooks.events import EFFECTS, OF_THE_RESULT, EventRow
 from wave_agent.hooks.semantics import Check, replaced, rewrite, same_json
 from wave_agent.hooks.verdicts import Verdict
 
@@ -147,7 +147,18 @@ class Stage:
             response: Mapping[str, Any] = self.payload.get("tool_response") or {}
             success = response.get("success", True)
             stage = stage.showing(tool_response={"success": success, "content": verdict.replacement})
+        if verdict.replacement is not None:
+            stage = stage.showing(**_without_result(stage.payload))
         return stage
+
+
+def _without_result(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that repeat the result in another form, without it."""
+    return {
+        field: {key: value for key, value in cast(Mapping[str, Any], payload[field]).items() if key != repeated}
+        for field, repeated in OF_THE_RESULT.items()
+        if isinstance(payload.get(field), Mapping)
+    }
 
 
 def _argument(payload: Mapping[str, Any], path: tuple[str, ...]) -> str:

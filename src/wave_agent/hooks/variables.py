@@ -5,8 +5,6 @@ the lines mean, and if the file were read before every command, a command could 
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from msgspec.structs import replace
 
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
 from wave_agent.hooks.verdicts import Outcome, ToUser
+from wave_agent.system.which import which
 
 FILE_VARIABLE = "CLAUDE_ENV_FILE"
 PATIENCE = 10.0
@@ -52,6 +51,8 @@ class ExportFile:
 
     def __init__(self, directory: Path) -> None:
         """Raises `OSError`."""
+        import tempfile  # lazy: few sessions have hooks that export variables
+
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, self.path = tempfile.mkstemp(prefix="exports-", dir=directory)
         """Empty once the file has been removed."""
@@ -67,7 +68,7 @@ class ExportFile:
     def job(self, environment: Mapping[str, str], cwd: str) -> HookJob:
         """The job that prints the environment after evaluating the file."""
         # Looked up now, because the file may change PATH.
-        env = shutil.which("env", path=environment.get("PATH")) or "/usr/bin/env"
+        env = which("env", path=environment.get("PATH")) or "/usr/bin/env"
         command = f'. "${FILE_VARIABLE}" >/dev/null; exec {env} -0'
         return HookJob(command=command, env={**environment, FILE_VARIABLE: self.path}, cwd=cwd, timeout=PATIENCE)
 

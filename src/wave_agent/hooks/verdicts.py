@@ -15,6 +15,7 @@ class FailureKind(StrEnum):
     SPAWN = "spawn"
     EXIT = "exit"
     JSON = "json"
+    MCP = "mcp"
 
 
 # `gc=False`: no cycle leads through these, so the garbage collector need not look at them.
@@ -50,6 +51,13 @@ class Withhold(Struct, frozen=True, gc=False):
     """The tool's result must not be used, because its replacement cannot be read."""
 
     why: str
+
+
+class AnswerServer(Struct, frozen=True, gc=False):
+    """The answer to what an MCP server asks the user: an action, and with an accept the values of the form."""
+
+    action: str
+    content: Mapping[str, Any] = {}
 
 
 class AddContext(Struct, frozen=True, gc=False):
@@ -96,11 +104,13 @@ _HOW: Mapping[FailureKind, str] = {
     FailureKind.SPAWN: "(it could not be started)",
     FailureKind.EXIT: "(by its exit code)",
     FailureKind.JSON: "(its output cannot be read)",
+    FailureKind.MCP: "(its MCP server gave no answer)",
 }
 
 Effect = (
-    Block | Ask | Approve | EndTurn | Rewrite | ReplaceOutput | Withhold | AddContext | TellRefused | TellUser | Failure
-)
+    Block | Ask | Approve | EndTurn | Rewrite | ReplaceOutput | Withhold | AnswerServer | AddContext | TellRefused
+    | TellUser | Failure
+)  # fmt: skip
 
 DECISION_OF: Mapping[type, Decision] = {
     EndTurn: Decision.STOP, Block: Decision.BLOCK, Ask: Decision.ASK, Approve: Decision.ALLOW,
@@ -138,6 +148,10 @@ class Verdict(Struct, frozen=True, gc=False):
     @property
     def replacement(self) -> str | None:
         return next((effect.text for effect in self.effects if isinstance(effect, ReplaceOutput)), None)
+
+    @property
+    def answer(self) -> AnswerServer | None:
+        return next((effect for effect in self.effects if isinstance(effect, AnswerServer)), None)
 
     def word(self, row: EventRow) -> str:
         """The word for this run in the journal."""
@@ -212,6 +226,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """The hooks that replaced it."""
     withheld: bool = False
     """The replacement only says that the result is withheld: the text is ours, not a hook's."""
+    answer: AnswerServer | None = None
+    """What the hooks answer the MCP server that asks, if anything."""
     failed_open: int = 0
     broken: frozenset[int] = frozenset()
     """Positions of broken hooks whose failure blocks."""
@@ -269,3 +285,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
         known = {(note.hook, note.text) for note in self.to_user}
         reasons = [ToUser(said.hook, said.text) for decision in shown for said in self.reasons.get(decision, ())]
         return (*(note for note in reasons if note.text and (note.hook, note.text) not in known), *self.to_user)
+
+
+def without_hooks(event: HookEvent, tool_input: Mapping[str, Any] | None) -> Outcome:
+    """The outcome of an event that no hook runs on: `merge` of no verdicts, without loading `semantics`."""
+    row = EVENTS[event]
+    return Outcome(
+        event=event, flow=row.flow[Decision.NONE], tool_input=(tool_input or {}) if row.has_rewrites else None
+    )

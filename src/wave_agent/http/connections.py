@@ -3,13 +3,17 @@
 import asyncio
 import select
 import ssl
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import h11
+from wave_agent.http.retries import BrokenConnectionError, InvalidRequestError
+from wave_agent.http.routes import Address, Headers
 
-from wave_agent.http.chunks import ChunkError, ChunkReader
-from wave_agent.http.routes import Address
+if TYPE_CHECKING:  # see `Connection.request`
+    from wave_agent.http.chunks import ChunkReader
+    from wave_agent.http.exchanges import Exchange, Head
 
 _FULL = 1 << 20
 """Maximum bytes buffered before reading from the server is paused."""
@@ -18,14 +22,9 @@ _KEPT_SECONDS = 60
 _KEPT = 8
 _INTERIM = 20
 """Maximum interim responses, such as `100 Continue`, before the real one."""
-_HEAD_TOO_LARGE = 431
-"""h11's status hint for a status line and headers beyond its limit of 16 KiB."""
-
-Headers = list[tuple[str, str]]
-
-
-class BrokenConnectionError(Exception):
-    """The other side disconnected, or does not speak HTTP."""
+_EXCHANGES = "wave_agent.http.exchanges"
+_FRAMING = {"host", "content-length", "transfer-encoding", "connection", "expect", "upgrade"}
+"""Headers that h11 treats differently from others."""
 
 
 class ProxyRefusedError(Exception):
@@ -45,9 +44,9 @@ class Connection(asyncio.Protocol):
         self.unused_since = 0.0
         self.status = 0
         self._reason = ""
-        self.headers: dict[str, str] = {}
+        self.headers: Mapping[str, str] = {}
         """Headers of the current response; names in lower case."""
-        self._http = h11.Connection(h11.CLIENT)
+        self._exchange: Exchange | None = None
         self._chunks: ChunkReader | None = None
         """Reads a chunked body; h11 only reads the headers."""
         self._kept_alive = False
@@ -83,7 +82,7 @@ class Connection(asyncio.Protocol):
         headers: Headers = [("Host", authority)]
         if authorization:
             headers.append(("Proxy-Authorization", authorization))
-        self._write(self._http.send(h11.Request(method="CONNECT", target=authority, headers=headers)))
+        self._write(self._protocol().connect(authority, headers))
         await self._head(None)
         if not 200 <= self.status < 300:
             raise ProxyRefusedError(self.status, self._reason)
@@ -91,26 +90,40 @@ class Connection(asyncio.Protocol):
         self._transport = await self.loop.start_tls(self._transport, self, tls, server_hostname=place.host)
         if self._transport is None:
             raise BrokenConnectionError("the connection was closed")
-        self._http = h11.Connection(h11.CLIENT)
+        self._exchange = None
 
     async def request(self, target: str, headers: Headers, body: bytes, seconds: float | None) -> None:
-        """Post `body`. On return, `status` and `headers` are those of the response."""
-        message = h11.Request(method="POST", target=target, headers=[*headers, ("Content-Length", str(len(body)))])
-        parts = (self._http.send(message), self._http.send(h11.Data(data=body)), self._http.send(h11.EndOfMessage()))
-        self._write(*parts)
+        """Post `body`. On return, `status` and `headers` are those of the response.
+
+        Loading h11 takes as long as an interpreter's start. So the first request, if it is plain, is written without
+        it: h11 is loaded while the server works, gets the same request, and has to write the same bytes.
+        """
+        head = None if _EXCHANGES in sys.modules else plain_head(target, headers, len(body))
+        if head is not None:
+            self._write(head, body)
+        parts = self._protocol().post(target, headers, body)
+        if head is None:
+            self._write(*parts)
+        elif parts != (head, body):
+            raise InvalidRequestError("The first request was not written as h11 writes it, which is a bug")
         await self._head(seconds)
+
+    def _protocol(self) -> "Exchange":
+        from wave_agent.http.exchanges import Exchange  # lazy: see `request`
+
+        self._exchange = self._exchange or Exchange()
+        return self._exchange
 
     async def read(self, seconds: float | None) -> bytes:
         """The next part of the body; empty at the end. Raises `TimeoutError` if none arrives within `seconds`."""
         if self._chunks is not None:
             return await self._part(self._chunks, seconds)
-        if self._http.their_state is not h11.SEND_BODY:
+        exchange = self._protocol()
+        if not exchange.has_body:
             return b""
-        event = await self._event(seconds)
-        if isinstance(event, h11.Data):
-            return bytes(event.data)
-        if isinstance(event, h11.EndOfMessage):
-            return b""
+        part = await self._next(exchange, seconds)
+        if isinstance(part, bytes):
+            return part
         raise BrokenConnectionError("the connection was closed")
 
     def abort(self) -> None:
@@ -126,16 +139,13 @@ class Connection(asyncio.Protocol):
 
     def ready_again(self) -> bool:
         """Whether the response was fully read and the connection can take another request."""
+        if (exchange := self._exchange) is None:
+            return False
         if (chunks := self._chunks) is not None:
-            whole = chunks.ended and not chunks.rest and self._kept_alive and self._http.our_state is h11.DONE
-            self._http, self._chunks = h11.Connection(h11.CLIENT), None
+            whole = chunks.ended and not chunks.rest and self._kept_alive and exchange.is_sent
+            self._exchange, self._chunks = None, None
             return whole and self.alive
-        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE or not self.alive:
-            return False
-        if self._http.trailing_data[0]:  # an unsolicited response right after the real one
-            return False
-        self._http.start_next_cycle()
-        return True
+        return self.alive and exchange.next_cycle()
 
     @property
     def alive(self) -> bool:
@@ -153,27 +163,29 @@ class Connection(asyncio.Protocol):
 
     async def _head(self, seconds: float | None) -> None:
         """Read the status line and headers. `seconds` is for all of them together, even if they arrive byte by byte."""
+        exchange = self._protocol()
         async with asyncio.timeout(seconds):
-            event = await self._event(None)
+            head = await self._response(exchange)
             for _ in range(_INTERIM):
-                if not isinstance(event, h11.InformationalResponse):
+                if not head.is_interim:
                     break
-                event = await self._event(None)
-        if isinstance(event, h11.InformationalResponse):
+                head = await self._response(exchange)
+        if head.is_interim:
             raise BrokenConnectionError(f"more than {_INTERIM} interim responses")
-        if not isinstance(event, h11.Response):
-            raise BrokenConnectionError("the connection was closed before a response arrived")
-        self.status = event.status_code
-        self._reason = bytes(event.reason).decode("latin-1")
-        self.headers = {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in event.headers}
-        if self.headers.get("transfer-encoding", "").lower() == "chunked" and self._http.their_state is h11.SEND_BODY:
-            self._chunks = ChunkReader()
-            self._kept_alive = (
-                event.http_version == b"1.1" and "close" not in self.headers.get("connection", "").lower()
-            )
-            self._received[:0] = self._http.trailing_data[0]
+        self.status, self._reason, self.headers = head.status, head.reason, head.headers
+        if head.is_chunked:
+            from wave_agent.http.chunks import ChunkReader  # lazy: not needed to send a request
 
-    async def _part(self, chunks: ChunkReader, seconds: float | None) -> bytes:
+            self._chunks, self._kept_alive = ChunkReader(), head.keeps_alive
+            self._received[:0] = exchange.unread
+
+    async def _response(self, exchange: "Exchange") -> "Head":
+        head = await self._next(exchange, None)
+        if isinstance(head, bytes):
+            raise BrokenConnectionError("the connection was closed before a response arrived")
+        return head
+
+    async def _part(self, chunks: "ChunkReader", seconds: float | None) -> bytes:
         """The part of a chunked body received so far, or the next one. Empty at the end."""
         part = b""
         while not part and not chunks.ended:
@@ -182,17 +194,13 @@ class Connection(asyncio.Protocol):
                 raise BrokenConnectionError("the connection was closed before the response was complete")
             try:
                 part = chunks.feed(data)
-            except ChunkError as error:
+            except ValueError as error:  # a `ChunkError`
                 raise BrokenConnectionError(str(error)) from None
         return part
 
-    async def _event(self, seconds: float | None) -> object:
-        try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._data(seconds))
-        except h11.RemoteProtocolError as error:
-            too_large = error.error_status_hint == _HEAD_TOO_LARGE
-            raise BrokenConnectionError("its response headers are too large" if too_large else str(error)) from None
+    async def _next(self, exchange: "Exchange", seconds: float | None) -> "Head | bytes":
+        while (event := exchange.next()) is None:
+            exchange.receive(await self._data(seconds))
         return event
 
     async def _data(self, seconds: float | None) -> bytes:
@@ -213,6 +221,21 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._ended:
             raise BrokenConnectionError("the connection was closed")
         self._transport.writelines([part for part in parts if part])
+
+
+def plain_head(target: str, headers: Headers, length: int) -> bytes | None:
+    """The first lines of a POST request, as h11 writes them. None unless each header is an ordinary one."""
+    (first, place), *others = headers
+    texts = [target, place, *(value for _, value in others)]
+    names = [name for name, _ in others]
+    if first != "Host" or " " in target or not all(text and text == text.strip() for text in texts):
+        return None
+    if not all(text.isascii() and text.isprintable() for text in texts):
+        return None
+    if not all(name.isascii() and name.replace("-", "").isalnum() and name.lower() not in _FRAMING for name in names):
+        return None
+    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), f"Content-Length: {length}"]
+    return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
 def _is_address(host: str) -> bool:

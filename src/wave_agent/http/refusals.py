@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from wave_agent.errors import ModelError
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.text import one_line
 
 _MAX_MESSAGE = 500
@@ -14,7 +15,7 @@ _SHORTEST_SECRET = 8
 """Shorter keys are placeholders for local servers, like `EMPTY` or `ollama`: hiding those would hide ordinary text."""
 _OVERLONG_STATUSES = frozenset({None, 400, 413, 422, 500})
 """LM Studio reports it with status 200, in the stream; llama.cpp also with 500."""
-_OVERLONG = re.compile(
+_OVERLONG = lazy_regex(
     r"context[_ ](length|window|size|limit).{0,40}(exceed|overflow|is only|too small)"
     r"|(exceed|longer than|greater than|larger than|overflow|reached).{0,60}context"
     r"|(maximum|max|model.s|available) (context|prompt|input|model|sequence)[_ ](length|window|size)"
@@ -30,7 +31,7 @@ _OVERLONG = re.compile(
 )
 """What OpenAI, vLLM, llama.cpp, Ollama, LM Studio, OpenRouter and others say about a request that is too long."""
 _NUMBER = r"(\d[\d,_.]*\d)"
-_LIMIT = re.compile(
+_LIMIT = lazy_regex(
     r"(?:length|window|size|limit|maximum|n_ctx|allowed)(?: is| of| to)?(?: only)?[ :(=]{1,3}"
     + _NUMBER
     + r"|> ?"
@@ -38,7 +39,7 @@ _LIMIT = re.compile(
     + r" maximum",
     re.IGNORECASE,
 )
-_ASKED = re.compile(
+_ASKED = lazy_regex(
     r"(?:requested(?: about)?|resulted in|passed|keep the first|too long:|contains|request|count(?: of)?|input) ?\(?"
     + _NUMBER,
     re.IGNORECASE,
@@ -70,7 +71,7 @@ def _number(found: "re.Match[str] | None") -> int:
     return int(digits) if digits else 0
 
 
-_NO_IMAGES = re.compile(
+_NO_IMAGES = lazy_regex(
     r"(image|vision|multi-?modal|mmproj).{0,80}(not |n't |un)(be )?(support|allow|enabl|accept|available|configur)"
     r"|(not|n't) (a )?(support|accept|allow|take|multi-?modal).{0,40}(image|vision|model)"
     r"|no endpoints.{0,40}image|unknown variant .?image_url",
@@ -136,13 +137,13 @@ def hiding(secrets: Iterable[str | None]) -> Callable[[str], str]:
     return hide
 
 
-def advice(status: int, model: str, *, has_key: bool = False) -> str:
-    """What the user can do about an error status."""
+def advice(status: int, model: str, *, has_key: bool = False, key_name: str = "WAVE_API_KEY") -> str:
+    """What the user can do about an error status. `key_name` says where the key comes from."""
     if status == 401:
-        return "Check the key in WAVE_API_KEY." if has_key else "Set WAVE_API_KEY."
+        return f"Check the key in {key_name}." if has_key else f"Set {key_name}."
     return {
         402: "The account has no credit left.",
-        403: f'Check that the key in WAVE_API_KEY may use the model "{model}".',
+        403: f'Check that the key in {key_name} may use the model "{model}".',
         404: f'Check the model ("{model}") and the base URL.',
         405: "Check the base URL.",
         407: "Put the user and password in the proxy's URL.",

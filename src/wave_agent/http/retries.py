@@ -1,4 +1,4 @@
-"""Decides when to retry a request, and after how long."""
+"""The failures of a request; decides when to retry it, and after how long."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,14 @@ from msgspec import Struct
 
 RETRIED_STATUSES = frozenset({408, 409, 425, 429, *range(500, 600)})
 """Statuses worth a retry. Any other (400, 401, 403, 404, …) would fail the same way again."""
+
+
+class BrokenConnectionError(Exception):
+    """The other side disconnected, or does not speak HTTP."""
+
+
+class InvalidRequestError(Exception):
+    """The request cannot be sent as HTTP. The text is for the user."""
 
 
 class RequestFailure(Exception):  # noqa: N818 - becomes a `ModelError` or a `Retry`, never leaves the package

@@ -9,12 +9,14 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from msgspec import Struct
 
 from wave_agent.errors import ModelError
-from wave_agent.system.credentials import without_userinfo
+from wave_agent.system.credentials import public_url
 
 _PORTS = {"http": 80, "https": 443}
 _PLAIN = "/%?&=+:@!$'()*,;~-._"
 """Characters of a path or query that are not escaped."""
 _SYSTEM_BUNDLES = ("/etc/ssl/cert.pem", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+
+Headers = list[tuple[str, str]]
 
 
 class Address(Struct, frozen=True):
@@ -47,9 +49,26 @@ class Endpoint(Struct, frozen=True):
     shown: str
     """The base URL without secrets."""
 
+    @property
+    def is_bare(self) -> bool:
+        """The base URL has no path."""
+        return self.shown == self.place.origin
+
+
+REQUEST_PATHS = ("/chat/completions", "/responses", "/messages")
+"""Ends of URLs that people copy from a provider's documentation: the base URL is what comes before."""
+
 
 def chat_endpoint(base_url: str) -> Endpoint:
     """The endpoint for a base URL such as `https://api.openai.com/v1`. Raises `ModelError` if it is not a URL."""
+    return endpoint_below(base_url, "/chat/completions")
+
+
+def endpoint_below(base_url: str, path: str, version: str = "") -> Endpoint:
+    """The endpoint at `path` below a base URL, which may end with it already, or with any other request path.
+
+    `version` is a part of the path, such as `/v1`, that the base URL may have or omit. Raises `ModelError`.
+    """
     url = base_url.strip()
     try:
         parts = urlsplit(url)
@@ -57,12 +76,25 @@ def chat_endpoint(base_url: str) -> Endpoint:
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None or any(ord(character) <= 32 for character in url):
-        raise ModelError(
-            f'"{without_userinfo(url)}" is not a base URL; expected something like http://127.0.0.1:11434/v1'
-        )
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    target = f"{path}/chat/completions" + (f"?{parts.query}" if parts.query else "")
-    return Endpoint(place, quote(target, safe=_PLAIN), place.origin + path)
+        raise ModelError(f'"{public_url(url)}" is not a base URL; expected something like http://127.0.0.1:11434/v1')
+    base = base_path(parts.path)
+    if version:
+        base = base.removesuffix(version) + version
+    target = f"{base}{path}" + (f"?{parts.query}" if parts.query else "")
+    return Endpoint(place, quote(target, safe=_PLAIN), place.origin + base)
+
+
+def url_below(base_url: str, path: str, version: str = "") -> str:
+    """The URL at `path` below a base URL, as `endpoint_below` finds it; user and password stay in it."""
+    parts = urlsplit(base_url.strip())
+    base = base_path(parts.path)
+    return f"{parts.scheme}://{parts.netloc}{base.removesuffix(version) + version}{path}"
+
+
+def base_path(path: str) -> str:
+    """The path of a base URL, without a request path at its end."""
+    base = path.rstrip("/")
+    return next((base.removesuffix(end) for end in REQUEST_PATHS if base.endswith(end)), base)
 
 
 def endpoint_at(url: str) -> Endpoint:
@@ -73,9 +105,7 @@ def endpoint_at(url: str) -> Endpoint:
     except ValueError:
         place, parts = None, urlsplit("")
     if place is None:
-        raise ModelError(
-            f'"{without_userinfo(url)}" is not a URL; expected something like https://policy.example.com/decide'
-        )
+        raise ModelError(f'"{public_url(url)}" is not a URL; expected something like https://policy.example.com/decide')
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(place, quote(target, safe=_PLAIN), place.origin + parts.path)
 
@@ -95,7 +125,7 @@ def proxy_for(place: Address, environment: Mapping[str, str]) -> Address | None:
     except ValueError:
         proxy = None
     if proxy is None:
-        shown = without_userinfo(url)
+        shown = public_url(url)
         raise ModelError(f'{name} is "{shown}"; only http:// and https:// proxies are supported. Change or unset it.')
     return proxy
 
@@ -126,7 +156,9 @@ def _trusting(name: str, bundle: str) -> ssl.SSLContext:
 def _place(parts: SplitResult) -> Address | None:
     if parts.scheme not in _PORTS or not parts.hostname:
         return None
-    host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode()
+    # An ordinary name is its own encoding, and the tables for all others take a while to load.
+    plain = parts.hostname.isascii() and all(0 < len(label) < 64 for label in parts.hostname.split("."))
+    host = parts.hostname if plain or ":" in parts.hostname else parts.hostname.encode("idna").decode()
     port = parts.port or _PORTS[parts.scheme]
     password = None if parts.username is None else unquote(parts.password or "")
     return Address(parts.scheme, host, port, basic_authorization(parts), password)

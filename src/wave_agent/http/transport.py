@@ -8,12 +8,10 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
-import h11
-
-from wave_agent.http.connections import BrokenConnectionError, Connection, Headers, Pool, ProxyRefusedError, connect
+from wave_agent.http.connections import Connection, Pool, ProxyRefusedError, connect
 from wave_agent.http.refusals import advice
-from wave_agent.http.retries import RETRIED_STATUSES, RequestFailure
-from wave_agent.http.routes import Address, Endpoint, tls_context
+from wave_agent.http.retries import RETRIED_STATUSES, BrokenConnectionError, InvalidRequestError, RequestFailure
+from wave_agent.http.routes import Address, Endpoint, Headers, tls_context
 
 
 class Response:
@@ -86,6 +84,11 @@ class Transport:
         finally:
             self._pool.give_back(connection)
 
+    def replace_headers(self, headers: Mapping[str, str]) -> None:
+        """Send these from now on, instead of those with the same names."""
+        names = {name.lower() for name in headers}
+        self._headers = [*(one for one in self._headers if one[0].lower() not in names), *headers.items()]
+
     def prepare(self) -> None:
         """Start connecting, so that the first request need not wait."""
         self._pool.prepare()
@@ -102,8 +105,8 @@ class Transport:
                 answered = True
             except TimeoutError:
                 raise _silence(seconds, ends) from None
-            except h11.LocalProtocolError:
-                raise RequestFailure("A header of the request contains invalid characters", again=False) from None
+            except InvalidRequestError as error:
+                raise RequestFailure(str(error), again=False) from None
             except BrokenConnectionError as error:
                 # Not a failure on a reused connection: the server closed it just as it was used. Open a new one.
                 if not connection.reused or self._pool.closed:

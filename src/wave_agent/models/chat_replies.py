@@ -29,9 +29,10 @@ def _finish(reply: Reply) -> str:
     return reply.cut or ("tool_calls" if reply.tool_calls else "stop")
 
 
-def _usage(usage: Usage) -> dict[str, int]:
+def _usage(usage: Usage) -> dict[str, Any]:
     total = usage.input_tokens + usage.output_tokens
-    return {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": total}
+    told = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": total}
+    return {**told, "prompt_tokens_details": {"cached_tokens": usage.cache_read_tokens}}
 
 
 def chunks(reply: Reply) -> list[dict[str, Any]]:

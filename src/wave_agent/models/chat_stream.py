@@ -2,15 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
 
 from wave_agent.errors import ModelError
-from wave_agent.formats.readable import readable_text, whole_characters
-from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
+from wave_agent.formats.readable import readable, readable_text, whole_characters
+from wave_agent.messages import Kept
+from wave_agent.models.base import CHAT_API, CutShort, Delta, Reasoning, Text, ToolCall, Usage, usage_of
 from wave_agent.models.limits import AnswerLimits, Meter
+from wave_agent.models.prices import as_count
 
 _ENDS: Mapping[str, Literal["length", "content_filter"]] = {
     "length": "length",
@@ -28,6 +30,8 @@ _ENDS: Mapping[str, Literal["length", "content_filter"]] = {
 _BROKEN = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
 """Finish reasons that mean the server failed midway."""
 _UNREADABLE_KEPT = 4096
+_CALL_FIELDS = frozenset({"id", "index", "type", "function"})
+_FUNCTION_FIELDS = frozenset({"name", "arguments"})
 _REASONING = ("reasoning_content", "reasoning")
 
 
@@ -39,9 +43,12 @@ class AnswerReader:
     arguments are kept as they are.
     """
 
-    def __init__(self, limits: AnswerLimits | None = None) -> None:
-        """Reading raises `ModelError` once the answer exceeds `limits`."""
-        self._meter = Meter(limits or AnswerLimits())
+    def __init__(self, limits: AnswerLimits | None = None, *, model: str = "") -> None:
+        """Reading raises `ModelError` once the answer exceeds `limits`. `model` is who was asked."""
+        self.limits = limits or AnswerLimits()
+        self.unfinished: Sequence[Mapping[str, Any]] = ()
+        self._model = model
+        self._meter = Meter(self.limits)
         self.finished = False
         """The model gave a finish reason: nothing more will come."""
         self._cut: CutShort | None = None
@@ -113,7 +120,9 @@ class AnswerReader:
             given = whole_characters(call.id)  # it is recorded; a name or an input that is odd is refused later
             identity = given if given and given not in seen else f"call_{os.urandom(9).hex()}"
             seen.add(identity)
-            calls.append(ToolCall(identity, call.name, "".join(call.arguments) or ("" if self._cut else "{}")))
+            arguments = "".join(call.arguments) or ("" if self._cut else "{}")
+            kept = Kept(CHAT_API, self._model, readable(call.extra)) if call.extra else None
+            calls.append(ToolCall(identity, call.name, arguments, kept))
         return [*calls, *(one for one in (self._usage, self._cut) if one is not None)]
 
     def _choice(self, choice: dict[str, Any]) -> Iterable[Delta]:
@@ -151,6 +160,16 @@ class AnswerReader:
         self._meter.arguments(identity, name, written)
         if arguments is not None:
             call.arguments.append(written)
+        self._extra(call, fragment, function)
+
+    def _extra(self, call: "_CallDraft", fragment: Mapping[str, Any], function: Mapping[str, Any]) -> None:
+        """Fields that are not in OpenAI's documentation. Gemini refuses a conversation without its own."""
+        extra = _unknown(fragment, _CALL_FIELDS)
+        if inner := _unknown(function, _FUNCTION_FIELDS):
+            extra["function"] = {**call.extra.get("function", {}), **inner}
+        if extra:
+            self._meter.arguments(str(extra))
+            call.extra |= extra
 
     def _counted(self, delta: Text | Reasoning) -> Delta:
         self._meter.text(delta.text)
@@ -211,6 +230,11 @@ class _CallDraft:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.extra: dict[str, Any] = {}
+
+
+def _unknown(found: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key not in known and value is not None}
 
 
 def _joined(texts: list[str]) -> Iterator[Text]:
@@ -247,11 +271,10 @@ def _usage(value: object) -> Usage | None:
     counts = _object(value)
     if not counts:
         return None
-    return Usage(_count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    details = _object(counts.get("prompt_tokens_details"))
+    read = as_count(details.get("cached_tokens")) or as_count(counts.get("prompt_cache_hit_tokens"))  # DeepSeek's name
+    written = as_count(details.get("cache_write_tokens"))  # OpenRouter
+    return usage_of(as_count(counts.get("prompt_tokens")), as_count(counts.get("completion_tokens")), read, written)
 
 
 def _text(value: object) -> str:

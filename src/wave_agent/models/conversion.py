@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -10,13 +10,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import (
     BLOCKED,
     DENIED,
     HARNESS,
     NO_RESULT,
     NOT_RUN,
+    Block,
     EachOnce,
+    Kept,
     Message,
     Origin,
     ReasoningBlock,
@@ -26,16 +29,18 @@ from wave_agent.messages import (
 from wave_agent.text import strip_controls
 
 # Possessive, so that a tag with a thousand blanks in it cannot cause catastrophic backtracking.
-_TAG = re.compile(r"<(?=\s*+/?+\s*+hook)", re.IGNORECASE)
+_TAG = lazy_regex(r"<(?=\s*+/?+\s*+hook)", re.IGNORECASE)
 _GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
 """White space and invisible characters."""
-_FORGED = re.compile(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
+_FORGED = lazy_regex(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
 """Only our own tag: `<HookForm>` in a source file must stay unchanged, so that `Edit` can find it."""
+_WITH_KEPT = (TextBlock, ReasoningBlock, ToolBlock)
 IMAGE_LEFT_OUT = "[An image that a tool read is omitted here: this request has no images.]"
 
 
 class ReasoningReplay(Enum):
-    """Which of the model's reasoning to send back to it."""
+    """Which of the model's reasoning to send back to it. What its API wants back unchanged always is, except with
+    `NEVER`: taking it away at the end of a turn would change what prompt caches hold."""
 
     TURN = "that of the current turn"
     ALWAYS = "all of it, and an empty field where there is none"
@@ -63,7 +68,8 @@ def convert_messages_for_api(
     roles. With `images`, images are sent; otherwise a note takes the place of each.
 
     Each call is followed by its result, in call order. Error and notice blocks and the reasoning of earlier turns are
-    omitted, as are messages that are then empty.
+    omitted, as are messages that are then empty. An answer with blocks that its API wants back has `parts`: all its
+    blocks in order. `openai_chat` and the other APIs turn them into what theirs expects.
     """
     return _whole(list(chain.from_iterable(map(_converted, messages))), system, fold=fold, images=images)
 
@@ -88,7 +94,7 @@ class Converter:
         images: bool = False,
         replay: ReasoningReplay = ReasoningReplay.TURN,
     ) -> list[dict[str, Any]]:
-        if fold or self._special(messages):
+        if fold or replay is ReasoningReplay.NEVER or self._special(messages):
             return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
         # In most conversations, what was converted before can be sent again as it is.
         converted = self._bodies(messages)
@@ -122,7 +128,9 @@ def _whole(
 
 def _with_reasoning(sent: Sequence[_RequestMessage], replay: ReasoningReplay) -> list[dict[str, Any]]:
     fields = [field for one in sent for field in one.reasoning]
-    if replay is ReasoningReplay.NEVER or not fields:
+    if replay is ReasoningReplay.NEVER:
+        return [without_parts(one.body) if "parts" in one.body else one.body for one in sent]
+    if not fields:
         return [one.body for one in sent]
     if replay is ReasoningReplay.ALWAYS:
         absent = {fields[-1]: ""}
@@ -183,10 +191,40 @@ def _user(message: Message) -> list[dict[str, Any]]:
 def _assistant(message: Message) -> list[dict[str, Any]]:
     text = _for_model(message.text, None)
     calls = [block for block in message.blocks if isinstance(block, ToolBlock)]
+    parts = _parts(message)
     if not calls:
-        return [{"role": "assistant", "content": text}] if text else []
-    asked = {"role": "assistant", "content": text, "tool_calls": [_call(block) for block in calls]}
+        return [{"role": "assistant", "content": text, **parts}] if text else []
+    asked = {"role": "assistant", "content": text, "tool_calls": [_call(block) for block in calls], **parts}
     return [asked, *(_result(block) for block in calls), *_images(calls)]
+
+
+def _parts(message: Message) -> dict[str, Any]:
+    """The same answer block by block, with what its API wants back; nothing if it wants nothing back."""
+    if not any(isinstance(block, _WITH_KEPT) and block.kept for block in message.blocks):
+        return {}
+    return {"parts": [part for block in message.blocks for part in _part(block)]}
+
+
+def _part(block: Block) -> Iterator[dict[str, Any]]:
+    match block:
+        case ReasoningBlock(kept=Kept() as kept):
+            yield {"type": "reasoning", "kept": msgspec.to_builtins(kept)}
+        case TextBlock(content=content, kept=kept) if content:
+            yield {"type": "text", "text": _for_model(content, None), "kept": msgspec.to_builtins(kept)}
+        case ToolBlock(id=name, kept=kept):
+            yield {"type": "call", "id": name, "kept": msgspec.to_builtins(kept)}
+        case _:
+            pass
+
+
+def belongs(kept: Mapping[str, Any] | None, api: str, model: str) -> bool:
+    """Whether this API and model sent it, so that it goes back to them."""
+    return kept is not None and (kept["api"], kept["model"]) == (api, model)
+
+
+def without_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message in the plain chat format."""
+    return {key: value for key, value in message.items() if key != "parts"}
 
 
 def _call(block: ToolBlock) -> dict[str, Any]:
@@ -194,7 +232,8 @@ def _call(block: ToolBlock) -> dict[str, Any]:
         arguments = msgspec.json.encode(block.parameters).decode()  # numbers that JSON cannot represent become null
     except (UnicodeEncodeError, OverflowError):
         arguments = json.dumps(block.parameters, separators=(",", ":"))
-    arguments = _FORGED.sub("\\\\u003c", arguments)  # the same once parsed
+    if "<" in arguments:
+        arguments = _FORGED.sub("\\\\u003c", arguments)  # the same once parsed
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
@@ -230,7 +269,7 @@ def _for_model(text: str, origin: Origin | None) -> str:
     Other text cannot forge that mark.
     """
     if origin is None:
-        return _FORGED.sub("&lt;", text)
+        return _FORGED.sub("&lt;", text) if "<" in text else text
     name = _TAG.sub("&lt;", " ".join(strip_controls(origin.hook).replace('"', "'").split()))
     inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot close its own wrapper
     return f'<hook event="{origin.event}" name="{name}">\n{inside}\n</hook>'

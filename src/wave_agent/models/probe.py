@@ -3,7 +3,6 @@
 import asyncio
 import ipaddress
 import json
-import socket
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any
@@ -14,18 +13,42 @@ from wave_agent.system.credentials import without_userinfo
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
 
 MAX_ANSWER = 4 << 20
-LOCAL_SERVERS = {11434: "Ollama", 8000: "vLLM", 8080: "llama.cpp", 1234: "LM Studio"}
+
+
+class ProbeRefusedError(OSError):
+    """The server answered, but not with what it was asked for."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the server answered {status}")
+        self.status = status
 
 
 class Probe:
     """Queries one server. A server on the public internet is only asked for its list of models."""
 
-    def __init__(self, api_key: str | None) -> None:
-        self._key = api_key
+    def __init__(
+        self,
+        api_key: str | None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        through_proxy: bool = True,
+        anywhere: bool = False,
+    ) -> None:
+        """`headers` are those by which the server's API gets the key. `through_proxy`: if the environment sets one.
+        `anywhere`: a public server is asked for other things too."""
+        self._through_proxy = through_proxy
+        self._anywhere = anywhere
+        self._authorization = headers or ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+        self._unanswered = 0
+
+    @property
+    def all_answered(self) -> bool:
+        """Whether the server has answered every question, no matter what."""
+        return self._unanswered == 0
 
     async def __call__(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
         """The status and the JSON of the response. Raises `OSError` or `ValueError` if there is nothing usable."""
-        if not url.endswith("/models") and not is_near(urlsplit(url).hostname or ""):
+        if not (self._anywhere or _about_models(url) or is_near(urlsplit(url).hostname or "")):
             raise OSError("not asked of a public server")
         # A server that sends one byte at a time keeps its thread busy; the program must be able to exit anyway.
         answer = Delivery[tuple[int, Any] | Exception](asyncio.get_running_loop(), Mailbox())
@@ -36,15 +59,18 @@ class Probe:
             except Exception as error:
                 answer.send(error)
 
+        self._unanswered += 1
         start_in_thread(ask)
         found = await answer.wait()
+        if not isinstance(found, OSError) or isinstance(found, ProbeRefusedError):
+            self._unanswered -= 1
         if isinstance(found, Exception):
             raise found
         return found
 
     def _ask(self, method: str, url: str, body: Mapping[str, Any] | None, seconds: float) -> tuple[int, Any]:
         from urllib.error import HTTPError  # lazy: half a megabyte of modules for one question
-        from urllib.request import HTTPRedirectHandler, Request, build_opener
+        from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
         class Stay(HTTPRedirectHandler):
             """Never follows redirects: only the configured server is contacted."""
@@ -55,21 +81,28 @@ class Probe:
         headers = {"Content-Type": "application/json", "User-Agent": "wave-agent"}
         data = None if body is None else json.dumps(body).encode()
         request = Request(without_userinfo(url), data=data, headers=headers, method=method)
-        if authorization := f"Bearer {self._key}" if self._key else basic_authorization(urlsplit(url)):
-            request.add_unredirected_header("Authorization", authorization)
+        inside = basic_authorization(urlsplit(url))
+        secrets = self._authorization or ({"Authorization": inside} if inside else {})
+        for name, value in secrets.items():
+            request.add_unredirected_header(name, value)
+        opener = build_opener(Stay) if self._through_proxy else build_opener(Stay, ProxyHandler({}))
         ends = monotonic() + seconds
         content = bytearray()
         try:
-            opened = build_opener(Stay).open(request, timeout=seconds)
+            opened = opener.open(request, timeout=seconds)
         except HTTPError as refusal:
             refusal.close()
-            raise OSError(f"the server answered {refusal.code}") from None
+            raise ProbeRefusedError(refusal.code) from None
         with opened as answer:
             while len(content) < MAX_ANSWER and (part := answer.read1(64 << 10)):
                 content += part
                 if monotonic() > ends:
                     raise TimeoutError("the answer did not end in time")
             return answer.status, json.loads(content)
+
+
+def _about_models(url: str) -> bool:
+    return "models" in urlsplit(url).path.split("/")[-2:]
 
 
 def is_near(host: str) -> bool:
@@ -81,13 +114,3 @@ def is_near(host: str) -> bool:
     except ValueError:
         return False
     return address.is_private or address.is_loopback
-
-
-def advice() -> str:
-    """Where to get a model: a local server if one listens on a usual port, otherwise the demo."""
-    for port, name in LOCAL_SERVERS.items():
-        with socket.socket() as probe:
-            probe.settimeout(0.2)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return f"Something is listening on {name}'s usual port: try WAVE_BASE_URL=http://127.0.0.1:{port}/v1"
-    return "wave demo works without a model."

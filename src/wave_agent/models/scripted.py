@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, Literal
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -37,6 +38,11 @@ Script = Answer | Callable[[ModelRequest], Answer]
 def call(name: str, /, **arguments: Any) -> ToolCall:
     """A call of the tool `name`, with a new id."""
     return ToolCall(f"call_{os.urandom(9).hex()}", name, json.dumps(arguments, ensure_ascii=False))
+
+
+def signature(text: str) -> str:
+    """A stand-in for the signature or the encrypted form of reasoning: the same for the same text."""
+    return f"signed-{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def pieces(text: str) -> list[str]:

@@ -9,6 +9,9 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.lazy_regex import lazy_regex
+from wave_agent.models.prices import MILLION, Prices, as_count
+
 _SECONDS = 3.0
 """Per request. Servers answer this from memory; if one is too busy to, the answer is not worth waiting for."""
 _TOTAL_SECONDS = 6.0
@@ -33,6 +36,10 @@ class Window(Struct, frozen=True):
     """A warning for the user: the server silently accepts less than the model could."""
     images: bool | None = None
     """Whether the model accepts images; None if the server does not say."""
+    prices: Prices | None = None
+    """None if the server does not say."""
+    parameters: int | None = None
+    """How many parameters the model has; None if the server does not say."""
 
 
 class Fetch(Protocol):
@@ -62,19 +69,22 @@ class _Server:
         self._base = f"{parts.scheme}://{parts.netloc}{path}"
         self._root = self._base.removesuffix("/v1")
         self._model, self._fetch, self._seconds = model, fetch, seconds
+        self._parameters: int | None = None
 
     async def window(self) -> Window | None:
         listing = await self._ask("GET", f"{self._base}/models")
         if listing is None:
             return None
         row = self._row(listing.get("data"))
+        self._parameters = _parameters(listing.get("data"), row)
         if tokens := _tokens(row, "max_model_len"):
             return Window(tokens, "vLLM")
         if "top_provider" in row:
             lengths = (_tokens(row, "context_length"), _tokens(_mapping(row["top_provider"]), "context_length"))
             known = [length for length in lengths if length]
             taken = _images_in(_mapping(row.get("architecture")).get("input_modalities"), "image")
-            return Window(min(known), "OpenRouter", images=taken) if known else None
+            prices = _prices(_mapping(row.get("pricing")))
+            return Window(min(known), "OpenRouter", images=taken, prices=prices) if known else None
         # These report the window the model actually runs with. Model lists report what it was trained for, if anything.
         asks = [self._ollama, self._lm_studio, self._llama_cpp]
         if row.get("owned_by") == "llamacpp":
@@ -94,7 +104,8 @@ class _Server:
         if trained is None:
             return None
         images = _images_in(shown.get("capabilities"), "vision")
-        return replace(await self._ollama_window(shown, trained), images=images)
+        found = await self._ollama_window(shown, trained)
+        return replace(found, images=images, parameters=_tokens(info, "general.parameter_count"))
 
     async def _ollama_window(self, shown: Mapping[str, Any], trained: int) -> Window:
         if "remote_model" in shown:  # runs in Ollama's cloud, with its full window
@@ -136,7 +147,7 @@ class _Server:
         tokens = _tokens(_mapping(properties.get("default_generation_settings")), "n_ctx")
         sees = _mapping(properties.get("modalities")).get("vision")
         images = sees if isinstance(sees, bool) else None
-        return Window(tokens, "llama.cpp", images=images) if tokens else None
+        return Window(tokens, "llama.cpp", images=images, parameters=self._parameters) if tokens else None
 
     def _row(self, rows: object) -> Mapping[str, Any]:
         return next((row for row in _rows(rows) if row.get("id") == self._model), _NOTHING)
@@ -160,8 +171,27 @@ def _rows(value: object) -> list[Mapping[str, Any]]:
 
 
 def _tokens(row: Mapping[str, Any], key: str) -> int | None:
-    value = row.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return as_count(row.get(key)) or None
+
+
+def _prices(pricing: Mapping[str, Any]) -> Prices | None:
+    """OpenRouter's format: dollars per token, as text. Negative: it depends on the request."""
+    found: list[float | None] = []
+    for kind in ("prompt", "completion", "input_cache_read", "input_cache_write"):
+        try:
+            price = round(float(pricing[kind]) * MILLION, 6)
+        except (KeyError, TypeError, ValueError):
+            price = None
+        found.append(price if price is not None and 0 <= price < MILLION else None)
+    asked, answered, *cached = found
+    return None if asked is None or answered is None else Prices(asked, answered, *cached)
+
+
+def _parameters(rows: object, row: Mapping[str, Any]) -> int | None:
+    """According to a list of llama.cpp. A server of one model answers to any name."""
+    alone = _rows(rows)
+    meant = row or (alone[0] if len(alone) == 1 and alone[0].get("owned_by") == "llamacpp" else _NOTHING)
+    return _tokens(_mapping(meant.get("meta")), "n_params")
 
 
 def _images_in(capabilities: object, name: str) -> bool | None:
@@ -169,7 +199,7 @@ def _images_in(capabilities: object, name: str) -> bool | None:
     return name in cast(list[object], capabilities) if isinstance(capabilities, list) else None
 
 
-_WIDE = re.compile(r"[\u0800-\U0010ffff]+")
+_WIDE = lazy_regex(r"[\u0800-\U0010ffff]+")
 
 
 def estimate_tokens(text: str) -> int:

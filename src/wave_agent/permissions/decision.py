@@ -98,6 +98,10 @@ class JudgedCall(Struct, frozen=True, kw_only=True):
     """The input with links resolved, if that makes a difference."""
     own: bool = False
     """It touches only what this session started."""
+    other_names: tuple[str, ...] = ()
+    """Names of the tool that restrictive rules may use as well."""
+    claims_to_read: bool = False
+    """Its tool, which the user chose, says that it only reads. Nothing else follows from that than a question less."""
     other_inputs: tuple[Mapping[str, Any], ...] = ()
     """The input with the file's other names: hard links."""
     unsure: str | None = None
@@ -275,8 +279,9 @@ class _Situation(Struct, frozen=True):
         """The first of these rules that applies to the call. Neither symlinks nor hard links can dodge it."""
         call = self.call
         inputs = (call.tool_input, *(() if call.real == call.tool_input else (call.real,)), *call.other_inputs)
+        names = (call.tool, *call.other_names)
         for rule in rules:
-            if any(rule.matches(call.tool, one, self.places) for one in inputs):
+            if any(rule.matches(name, one, self.places) for name in names for one in inputs):
                 return _Restriction(rule)
         return next(
             (_Restriction(rule, would) for rule in rules if (would := rule.touched(call.effects, self.places))), None
@@ -436,10 +441,14 @@ MODE_ALLOWS: Mapping[PermissionMode, frozenset[ToolKind]] = {
     PermissionMode.BYPASS: frozenset(ToolKind),
 }
 """What runs without asking, inside the project."""
+_CLAIM_COUNTS = frozenset({PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS})
+"""Modes in which a tool's claim to read spares a question."""
 
 
 def _by_mode(case: _Situation) -> Permission:
     call, mode = case.call, case.mode
+    if call.claims_to_read and mode in _CLAIM_COUNTS and call.inside:
+        return Permission(answer=Ruling.ALLOW, by=f"mode {mode}, a tool that says it only reads")
     if call.own or (call.kind in MODE_ALLOWS[mode] and (call.inside or mode is PermissionMode.BYPASS)):
         return Permission(answer=Ruling.ALLOW, by=f"mode {mode}")
     if mode is PermissionMode.DONT_ASK:

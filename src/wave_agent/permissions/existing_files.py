@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.effects.values import Effects
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.hard_links import other_names, places_of
 from wave_agent.rules.path_patterns import path_glob
 from wave_agent.rules.rule import Places, Rule, path_expression
@@ -26,7 +27,7 @@ MOST = 200_000
 _MOST_ELSEWHERE = 5000
 """Those looked at in search of links, below directories in which rules cover nothing."""
 _DEEP = "**"
-_NOTHING = re.compile(r"(?!)")
+_NOTHING = lazy_regex(r"(?!)")
 
 _Wanted = Callable[[str], object]
 

@@ -1,11 +1,11 @@
 """Other names of a file: hard links, which could be used to dodge a rule."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import Rules
 from wave_agent.rules.rule import Places, Rule, anchored
 from wave_agent.system.real_files import identity, resolve_or_keep
@@ -13,7 +13,7 @@ from wave_agent.system.real_files import identity, resolve_or_keep
 MOST = 50_000
 """Directory entries checked for one file."""
 
-_WILDCARD = re.compile(r"[*?\[]")
+_WILDCARD = lazy_regex(r"[*?\[]")
 
 
 class OtherNames(Struct, frozen=True):

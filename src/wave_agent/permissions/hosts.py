@@ -1,12 +1,12 @@
 """The hosts that commands in a sandbox may reach: entries of `sandbox.network`, and the addresses behind names."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from wave_agent.effects.hosts import normal_host
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.rules.touched import host_matches
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 Network = bool | tuple[str, ...]
 """Everything, nothing, or the listed hosts."""
 
-_ENTRY = re.compile(
+_ENTRY = lazy_regex(
     r"(?P<host>(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\])"
     r"(?::(?P<port>[0-9]{1,5}))?"
 )
-_DIGITS = re.compile(r"[0-9.]+|.*:.*")
+_DIGITS = lazy_regex(r"[0-9.]+|.*:.*")
 _NAT64 = 0x64FF9B << 96
 _HALF = 32
 _EXPECTED = 'expected a host such as "api.example.com", "*.example.org", "localhost:8080" or "[::1]:8080"'

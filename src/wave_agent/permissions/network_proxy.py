@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from wave_agent.effects.hosts import normal_host
 from wave_agent.errors import SandboxError
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.hosts import HostList
 from wave_agent.system.threads import start_in_thread
 
@@ -50,8 +51,8 @@ _CHUNK = 64 << 10
 _NOT_HTTP = "this is an HTTP proxy, and that was not an HTTP/1.1 request"
 _SHOWN = 5
 """Refused hosts that are named; the rest is counted."""
-_REQUEST = re.compile(rb"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
-_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})")
+_REQUEST = lazy_regex(rb"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
+_AUTHORITY = lazy_regex(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})")
 _HOP_BY_HOP = (b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"host")
 
 SocketAddress = tuple[Any, ...]

@@ -13,6 +13,7 @@ from msgspec import Struct
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import hook_files
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import Reach, WriteTarget, escape
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import identity, is_below, resolve_or_keep
@@ -24,7 +25,7 @@ PROJECT_FILES = (
 PROJECT_DIRECTORIES = (".wave/hooks", ".claude/hooks", ".codex/hooks")
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
-STATE_FILES = ("settings.json", "settings.local.json", "trust.json")
+STATE_FILES = ("settings.json", "settings.local.json", "trust.json", "keys.json")
 STATE_DIRECTORIES = ("hooks", "pycache", "guard")
 START_UP_FILES = (
     *(
@@ -56,7 +57,7 @@ _PACKAGE_RUNNERS = {
     **dict.fromkeys(("uv", "poetry", "pipenv", "hatch", "pdm", "rye"), ".venv/bin"),
 }
 """Where each of these looks for programs."""
-_INTERPRETERS = re.compile(
+_INTERPRETERS = lazy_regex(
     r"(?:ba|da|z|k|a)?sh|fish|(?:python|pypy)[\d.]*|node|deno|bun|tsx|ruby|perl|php|lua|source|\."
 )
 
@@ -237,8 +238,8 @@ _CACHE = "__pycache__"
 _COMPILED = (".pyc", ".pyo")
 _LARGEST_POINTER = 4096
 """Bytes of a git file that names a directory."""
-_NO_PATH = re.compile(r"(?!)")
-_QUOTED = re.compile(r"\[([*?\[])\]")
+_NO_PATH = lazy_regex(r"(?!)")
+_QUOTED = lazy_regex(r"\[([*?\[])\]")
 
 
 def _plain(pattern: str) -> str | None:

@@ -7,8 +7,9 @@ same number of names wherever it occurs, so the first occurrence leaves the most
 import re
 
 from wave_agent.formats.user_regex import matching_glob
+from wave_agent.lazy_regex import lazy_regex
 
-_TOKEN = re.compile(
+_TOKEN = lazy_regex(
     r"(?P<deep>(?:^|(?<=/))\*\*(?:/|$))|(?P<many>\*+)|(?P<one>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|(?P<slash>/)"
 )
 _NAME = "[^/]"

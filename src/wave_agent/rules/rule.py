@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin, Word
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Rule(Struct, frozen=True):
         """Whether the rule applies to this call."""
         name = tool.casefold()
         if self.pattern is None:
+            if "*" in self.tool:
+                return _compiled(self.tool, ".").fullmatch(name) is not None
             # `mcp__server` means every tool of that server; `mcp__server__tool` only that one.
             whole_server = self.tool.startswith("mcp__") and self.tool.count("__") == 1
             return name == self.tool or (whole_server and name.startswith(f"{self.tool}__"))
@@ -115,7 +118,8 @@ class Rule(Struct, frozen=True):
         return any(_compiled_path(one, places).fullmatch(path) for one in patterns)
 
 
-_SHAPE = re.compile(r"([A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTALL)
+_SHAPE = lazy_regex(r"((?i:mcp__[\w*-]+)|[A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTALL)
+"""Only the names of MCP servers and their tools may have wildcards."""
 
 
 def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
@@ -129,6 +133,12 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
         return Rule(text, tool, _host_pattern(text, pattern, purpose))
     if pattern is None or (pattern in ("*", ":*") and tool not in _PATH_FIELDS):
         return Rule(text, tool)
+    if tool.startswith("mcp__"):
+        server = "__".join(shape[1].split("__")[:2])
+        raise RuleError(
+            f'"{text}": rules for MCP tools take no pattern; write "{server}" for all tools of that server or '
+            f'"{server}__TOOL" for one of them'
+        )
     if tool not in _PATH_FIELDS and tool != "bash":
         known = ", ".join(["Bash", *PATH_FIELDS, "Net"])
         raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
@@ -142,7 +152,7 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
     return Rule(text, tool, pattern)
 
 
-_HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*|[0-9a-f:.]*:[0-9a-f:.]*")
+_HOST = lazy_regex(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*|[0-9a-f:.]*:[0-9a-f:.]*")
 
 
 def _host_pattern(text: str, pattern: str | None, purpose: Purpose) -> str | None:
@@ -187,8 +197,8 @@ def _check_path_pattern(text: str, pattern: str) -> None:
 
 _KEPT = 8192
 """Cached expressions: more than there are rules, else each call would recompile all of them."""
-_PREFIX = re.compile(r":\*$")
-_OPEN_END = re.compile(r"(?::| )\*$")
+_PREFIX = lazy_regex(r":\*$")
+_OPEN_END = lazy_regex(r"(?::| )\*$")
 # An allow rule's `*` must not extend into another command, a substitution or a redirection.
 _ONE_COMMAND = r"[^;&|<>\n`$(){}]"
 
@@ -311,7 +321,7 @@ def _is_mentioned(pattern: str, texts: Sequence[str]) -> bool:
     return any(map(mentioned.search, possible))
 
 
-_NO_WORD = re.compile(r"[^\w.@%+~-]+")
+_NO_WORD = lazy_regex(r"[^\w.@%+~-]+")
 
 
 def _could_run(pattern: str, texts: Sequence[str]) -> bool:

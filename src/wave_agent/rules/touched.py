@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 from wave_agent.effects.values import ANY_HOST, Effects
+from wave_agent.lazy_regex import lazy_regex
 
-_TOKEN = re.compile(r"\*+|\?|\[(?P<not>[!^]?)(?P<first>.)[^\]]*\]", re.DOTALL)
+_TOKEN = lazy_regex(r"\*+|\?|\[(?P<not>[!^]?)(?P<first>.)[^\]]*\]", re.DOTALL)
 _SOME = "\ue000"
 """A character that is in no name and in no rule."""
 
@@ -55,7 +56,7 @@ def host_matches(pattern: str, host: str) -> bool:
     return host == pattern or (_LOOPBACK.fullmatch(pattern) is not None and _LOOPBACK.fullmatch(host) is not None)
 
 
-_LOOPBACK = re.compile(r"(?:.+\.)?localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1?")
+_LOOPBACK = lazy_regex(r"(?:.+\.)?localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1?")
 """Names and addresses of this machine."""
 
 

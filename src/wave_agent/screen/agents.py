@@ -1,21 +1,29 @@
 """Creates the screen's agents, one at a time, all with the same flags and trust."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.options import Options
 from wave_agent.agent.result import Callbacks
+from wave_agent.errors import SettingsError
 from wave_agent.events import Event
 from wave_agent.permissions.decision import Approver, RestoreApprover
 from wave_agent.screen.custom import CustomCommand, directories, load_commands, project_commands
-from wave_agent.settings.sources import project_settings
+from wave_agent.settings.mcp_sources import has_servers
+from wave_agent.settings.sources import gather_settings, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
 from wave_agent.settings.user_guards import confirm_user
 from wave_agent.system.presence import doubt
 from wave_agent.system.project import Project
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.servers import WaitingServer
+    from wave_agent.mcp.values import Elicit
 
 
 class Agents:
@@ -47,13 +55,37 @@ class Agents:
         found = candidates(sources, self.project, file_digest)
         return record_of(sources, self.project, found, TrustStore(self.home).read(self.project))
 
-    def keep(self, record: Record) -> None:
-        """Store trust in this record, until something changes. Raises `SettingsError`."""
+    def waiting_servers(self) -> "tuple[WaitingServer, ...]":
+        """The project's MCP servers that must not start without the user's consent, in their current state."""
+        if self._options.trust is True:
+            return ()
+        choice = replace(self._options.in_environment(os.environ), project_hooks=False)
+        try:
+            gathered = gather_settings(self.home, self.place, choice)
+            if not has_servers(gathered, self.place, self.home, choice):
+                return ()
+            from wave_agent.mcp.servers import configured_servers  # lazy: most projects have none
+
+            return configured_servers(
+                gathered, project=self.place, home=self.home, choice=choice, environment=os.environ
+            ).waiting
+        except SettingsError:  # reported when the agent is created
+            return ()
+
+    def keep(self, record: Record, servers: "Sequence[WaitingServer]" = ()) -> None:
+        """Store trust in this record and consent to these servers, until something changes. Raises `SettingsError`."""
         why = doubt(self.home, self.project, terminal=True)
         marked = why and f"trust was given while {why}"
         TrustStore(self.home).trust(self.project, record, self.place.inner, doubt=marked)
         if not marked:
             confirm_user(self.home, self.project)
+        if servers and marked:  # what is stored about a server cannot be marked, so it holds for this run only
+            self.trust()
+        elif servers:
+            from wave_agent.mcp.consent import ConsentStore  # lazy: see above
+
+            for one in servers:
+                ConsentStore(self.home).grant(one.server, one.binding)
 
     def distrust(self) -> None:
         """Skip the project's own hooks."""
@@ -65,6 +97,7 @@ class Agents:
         on_event: Callable[[Event], None],
         can_use_tool: Approver,
         may_restore: RestoreApprover,
+        elicit: "Elicit",
         resume: str | None = None,
         source: str = "startup",
         before: Agent | None = None,
@@ -75,6 +108,7 @@ class Agents:
             callbacks=Callbacks(on_event=on_event),
             can_use_tool=can_use_tool,
             may_restore=may_restore,
+            elicit=elicit,
             interactive=True,
             resume=resume,
             source=source,

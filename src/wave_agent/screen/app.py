@@ -1,11 +1,12 @@
 """The screen app: assembles the widgets and routes keys, events and prompts. Contains no agent logic."""
 
 import asyncio
+import webbrowser
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -24,7 +25,6 @@ from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates
 from wave_agent.screen.completion import CompletionItem, Files
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.cost import cost
 from wave_agent.screen.custom import CustomCommand
 from wave_agent.screen.diff import change_of
 from wave_agent.screen.entries import Entry, Info, Warning_
@@ -32,6 +32,7 @@ from wave_agent.screen.history import History
 from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_call, find_context
+from wave_agent.screen.mcp_view import mentionable, target_of
 from wave_agent.screen.narration import Narration
 from wave_agent.screen.permission import KEEP_CHANGE, PermissionDialog, RestoreDialog, meaning_of, rules_in
 from wave_agent.screen.prompt import PromptBox
@@ -45,6 +46,11 @@ from wave_agent.screen.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, 
 from wave_agent.screen.work_queue import Errands
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.unused_hooks import unused_hooks_notice
+from wave_agent.text import reveal
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.servers import WaitingServer
+    from wave_agent.mcp.values import Elicitation, ElicitationAnswer
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """The modes Shift-Tab cycles through."""
@@ -82,6 +88,7 @@ class WaveApp(App[int]):
         self._agent: Agent | None = None
         self._untrusted: tuple[str, ...] = ()
         self._alarms: tuple[str, ...] = ()
+        self._servers: tuple[WaitingServer, ...] = ()
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
@@ -102,11 +109,12 @@ class WaveApp(App[int]):
     def prepare(self) -> None:
         """Create the first agent before drawing anything, so that errors appear in the plain terminal."""
         commands = self._agents.untrusted_commands()
+        self._servers = self._agents.waiting_servers()
         try:
             self._agent = self._open(self._agents.first)
         except UntrustedHooksError as error:
             self._untrusted, self._alarms = error.hooks, error.alarms
-        if commands and self._agent is not None:
+        if (commands or self._servers) and self._agent is not None:
             self._left.append(asyncio.ensure_future(self._agent.close()))
             self._agent = None
 
@@ -135,14 +143,18 @@ class WaveApp(App[int]):
     async def _ask_for_trust(self) -> None:
         looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
         commands = self._agents.untrusted_commands()
-        question = TrustQuestion(self._agents.project, self._untrusted, commands, self._alarms)
+        servers = [
+            reveal(f"{one.server.name}: {target_of(one.server)} ({'; '.join(filter(None, (one.why, one.files)))})")
+            for one in self._servers
+        ]
+        question = TrustQuestion(self._agents.project, self._untrusted, commands, self._alarms, servers)
         answer = await self.ask(question)
         if answer not in (TRUST, KEEP, WITHOUT):
             self.leave()
             return
         try:
             if answer == KEEP:
-                self._agents.keep(looked_at)
+                self._agents.keep(looked_at, self._servers)
             else:
                 self._agents.trust() if answer == TRUST else self._agents.distrust()
             self._agent = self._open(self._agents.first)
@@ -156,6 +168,7 @@ class WaveApp(App[int]):
             on_event=self._hear,
             can_use_tool=self._may_run,
             may_restore=self._may_restore,
+            elicit=self._elicit,
             resume=resume,
             source=source,
             before=before,
@@ -328,6 +341,13 @@ class WaveApp(App[int]):
             self._narration.waited(request.tool_use_id, monotonic() - asked)
         return answer != KEEP_CHANGE
 
+    async def _elicit(self, request: "Elicitation") -> "ElicitationAnswer":
+        """Answers what an MCP server asks the user."""
+        from wave_agent.screen.elicitation import elicit  # lazy: few servers ask
+
+        await self.all_told()
+        return await elicit(request, self.ask, webbrowser.open)
+
     async def _allow_for_good(self, rule: str) -> None:
         self.agent.allow(rule)
         try:
@@ -350,7 +370,8 @@ class WaveApp(App[int]):
                 mode=agent.permission_mode,
                 used=context.used,
                 window=context.window,
-                dollars=cost(agent.usage, agent.settings.models.get(agent.model_name, {})),
+                dollars=agent.cost_usd,
+                cached=agent.usage.cache_read_tokens / max(agent.usage.input_tokens, 1),
                 directory=short_directory(agent.cwd),
                 branch=git_branch(agent.cwd),
                 session=agent.session_id,
@@ -360,7 +381,8 @@ class WaveApp(App[int]):
         )
 
     def _candidates(self) -> Sequence[CompletionItem]:
-        return candidates(list(self.custom.values()))
+        servers = None if self._agent is None else self._agent.mcp
+        return [*candidates(list(self.custom.values())), *(mentionable(servers) if servers is not None else ())]
 
     # ------------------------------------------------------------------------------------------------------------- keys
 

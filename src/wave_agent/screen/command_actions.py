@@ -11,11 +11,12 @@ from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.commands import COMMANDS
-from wave_agent.screen.cost import cost, shown
+from wave_agent.screen.cost import shown
 from wave_agent.screen.custom import CustomCommand
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
+from wave_agent.screen.mcp_view import OFFER, ToolsQuestion, server_row
 from wave_agent.screen.plain import plain
 from wave_agent.screen.question import Choice, Question
 from wave_agent.screen.theme import THEMES, Preference
@@ -120,6 +121,27 @@ class Desk:
             empty = f"No hooks: the project's {count} were skipped." if out else ""
             await self._front.view(HooksView(title, rows, empty or "No hooks."))
 
+    async def do_mcp(self, arguments: str) -> None:
+        servers = self._front.agent.mcp
+        if arguments not in ("", "trust"):
+            await self._warn("Use /mcp to list servers and their tools, /mcp trust to review new and changed tools.")
+        elif servers is None:
+            await self._tell("There are no MCP servers in this session. Add one: wave mcp add NAME COMMAND")
+        elif not arguments:
+            rows = [server_row(one) for one in servers.servers()]
+            await self._front.view(HooksView("MCP servers of this session. Esc closes", rows, "No servers may start."))
+        elif waiting := servers.waiting():
+            if await self._front.ask(ToolsQuestion(waiting)) != OFFER:
+                return
+            if servers.waiting() != waiting:
+                await self._warn("They have changed again in the meantime: review them with /mcp trust.")
+                return
+            for server in dict.fromkeys(server.name for server, _ in waiting):
+                servers.confirm(server, [tool.name for one, tool in waiting if one.name == server])
+            await self._tell("The model gets these tools with its next request.")
+        else:
+            await self._tell("No tool waits for your review.")
+
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()
         lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found]
@@ -151,9 +173,12 @@ class Desk:
         if context.used is not None:
             of = f" of {context.window:,}" if context.window else ""
             lines.append(f"Context window: {context.used:,}{of} tokens.")
-        dollars = cost(usage, agent.settings.models.get(agent.model_name, {}))
-        prices = f"models.{agent.model_name or 'NAME'}.prices"
-        lines.append(f"{shown(dollars)} in total." if dollars is not None else f"No prices are configured: {prices}.")
+        if usage.cache_read_tokens:
+            saved = f", which saved {shown(agent.saved_usd)}" if agent.saved_usd > 0 else ""
+            lines.append(f"{usage.cache_read_tokens:,} of the tokens in came from the server's prompt cache{saved}.")
+        dollars, prices = agent.cost_usd, f"models.{agent.model_name or 'NAME'}.prices"
+        unknown = f"The cost is unknown: set {prices} in your settings."
+        lines.append(f"{shown(dollars)} in total." if dollars is not None else unknown)
         await self._tell(*lines)
 
     async def do_export(self, arguments: str) -> None:

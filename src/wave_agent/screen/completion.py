@@ -1,4 +1,4 @@
-"""Completion at the cursor: commands after `/`, files after `@`."""
+"""Completion at the cursor: commands after `/`, files and resources of MCP servers after `@`."""
 
 import os
 import re
@@ -66,14 +66,15 @@ class Files:
         return sorted(found, key=rank)[:SHOWN]
 
 
-def complete(before: str, commands: Sequence[CompletionItem], files: Files) -> CompletionList | None:
-    """`before` is the prompt up to the cursor."""
+def complete(before: str, known: Sequence[CompletionItem], files: Files) -> CompletionList | None:
+    """`before` is the prompt up to the cursor. `known` are commands, and mentions that are not files."""
     if word := _COMMAND.fullmatch(before):
-        fitting = [one for one in commands if one.insert.startswith(f"/{word[1]}")]
+        fitting = [one for one in known if one.insert.startswith(f"/{word[1]}")]
         return CompletionList(0, fitting[:SHOWN], True) if fitting else None
     if word := _FILE.search(before):
-        names = files.matching(word[1])
-        return CompletionList(word.start(), [CompletionItem(f"@{name} ") for name in names], False) if names else None
+        found = [one for one in known if word[1] and one.insert.startswith(f"@{word[1]}")]
+        found += [CompletionItem(f"@{name} ") for name in files.matching(word[1])]
+        return CompletionList(word.start(), found[:SHOWN], False) if found else None
     return None
 
 

@@ -58,7 +58,7 @@ def _makers(block: Block, by_call: dict[str, list[HookRun]], project: str, repla
         case NoticeBlock(content=content, level=level):
             yield partial(Info if level == "info" else Warning_, content)
         case ReasoningBlock(content=content):
-            yield partial(ReasoningEntry, content)
+            yield from (partial(ReasoningEntry, one) for one in [content] if one)
 
 
 def _card(block: ToolBlock, project: str, *, replaced: bool) -> ToolCard:

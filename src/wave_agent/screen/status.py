@@ -32,6 +32,8 @@ class StatusFacts(Struct, frozen=True, kw_only=True):
     used: int | None = None
     window: int | None = None
     dollars: float | None = None
+    cached: float = 0
+    """The share of the tokens sent that the server had in its cache."""
     directory: str = ""
     branch: str = ""
     session: str = ""
@@ -55,6 +57,7 @@ def _parts(facts: StatusFacts) -> list[_Part]:
         _Part(facts.mode, MODE_STYLES.get(facts.mode, ""), 6),
         _Part(_window(facts), "$muted", 4),
         _Part("" if facts.dollars is None else shown(facts.dollars), "$muted", 3),
+        _Part(f"{facts.cached:.0%} cached" if facts.cached >= 0.005 else "", "$muted", 2),
         _Part(one_line(place, 100), "$muted", 2),
         _Part(f"session {facts.session[:8]}" if facts.session else "", "$muted", 1),
     ]

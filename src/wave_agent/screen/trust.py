@@ -9,7 +9,7 @@ from wave_agent.screen.question import Choice, Question
 
 TRUST, KEEP, WITHOUT, LEAVE = "trust", "keep", "without", "leave"
 CHOICES = (
-    Choice(WITHOUT, "Open without them: none of the project's hooks and commands run", "o"),
+    Choice(WITHOUT, "Open without them: none of these hooks, servers and commands run", "o"),
     Choice(TRUST, "I have reviewed them: trust this project for this run", "t"),
     Choice(KEEP, "I have reviewed them: trust them as they are now, until one of them changes", "k"),
     Choice(LEAVE, "Leave", "l"),
@@ -19,7 +19,14 @@ CHOICES = (
 class TrustQuestion(Question):
     """Answers one of the four; None quits."""
 
-    def __init__(self, project: str, hooks: Sequence[str], commands: Sequence[str], alarms: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        project: str,
+        hooks: Sequence[str],
+        commands: Sequence[str],
+        alarms: Sequence[str] = (),
+        servers: Sequence[str] = (),
+    ) -> None:
         lines = [plain(project, "bold"), plain("")]
         if alarms:
             lines.append(plain("Something you trusted in it has changed:"))
@@ -29,6 +36,13 @@ class TrustQuestion(Question):
                 plain("It has hooks: commands that run on your machine with your permissions while the agent works.")
             )
             lines += [plain(f"  {hook}") for hook in hooks]
+        if servers:
+            lines.append(
+                plain(
+                    "It has MCP servers: programs on your machine, or services elsewhere, whose tools the model uses."
+                )
+            )
+            lines += [plain(f"  {server}") for server in servers]
         if commands:
             lines.append(plain("It has commands: prompts written by someone else."))
             lines += [plain(f"  /{command}") for command in commands]

@@ -73,8 +73,7 @@ class Errands:
         elif shown.startswith("!"):
             self._begin(self._run_shell(shown[1:].strip()))
         else:
-            text = self._box.pastes.unfold(shown)
-            self._begin(self._prompt(text, remember=text))
+            self._begin(self._typed(shown))
 
     def interrupt(self) -> None:
         """End the model, hooks and tools, or the shell line."""
@@ -118,6 +117,16 @@ class Errands:
             await self._front.say(ErrorEntry(str(error)))
         except Exception as error:  # a bug of ours must not end the conversation
             await self._front.say(ErrorEntry(f"Internal error: {type(error).__name__}: {error}"))
+
+    async def _typed(self, shown: str) -> None:
+        """What the user typed may ask MCP servers for something; what was pasted may not."""
+        text = self._box.pastes.unfold(shown)
+        agent = self._front.agent
+        if agent.mcp is not None:
+            self._activity.begin("Working")
+            await self._prompt(self._box.pastes.unfold(await agent.expand(shown)), remember=text)
+        else:
+            await self._prompt(text, remember=text)
 
     async def _prompt(self, text: str, *, remember: str) -> None:
         """`remember` goes into the history once hooks have accepted the prompt: until then it must not reach the disk.
@@ -166,8 +175,14 @@ class Errands:
             self._front.tell_status()
         elif (custom := self._front.custom.get(line.name)) is not None:
             await self._prompt(custom.prompt(line.arguments), remember=written)
+        elif self._is_of_server(line.name):
+            await self._typed(written)
         else:
             await self._front.say(Warning_(unknown(line.name, self._front.custom)))
+
+    def _is_of_server(self, name: str) -> bool:
+        servers = self._front.agent.mcp
+        return servers is not None and any(one.command == f"/{name}" for one in servers.prompts())
 
     async def _run_shell(self, command: str) -> None:
         if not command:

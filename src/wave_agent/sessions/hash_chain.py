@@ -12,13 +12,14 @@ ties the journal to its place between the other lines.
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
 
-_CHAIN = re.compile(rb',"chain":"([0-9a-f]{64})"\}$')
+from wave_agent.lazy_regex import lazy_regex
+
+_CHAIN = lazy_regex(rb',"chain":"([0-9a-f]{64})"\}$')
 
 
 class Link(Struct, frozen=True):

@@ -1,7 +1,6 @@
 """The sessions of a project: list them, find one, export one as Markdown, delete old ones."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -92,6 +91,8 @@ def delete_session(path: Path) -> None:
         raise SessionError(f"The session {path.stem} cannot be deleted: {error.strerror}") from error
     finally:
         store.close()
+    import shutil  # lazy: loads libraries for archives, and few sessions are deleted
+
     for beside in ("", DISPLACED):
         shutil.rmtree(path.with_suffix(beside), ignore_errors=True)
 

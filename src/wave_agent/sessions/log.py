@@ -7,7 +7,7 @@ from typing import Any
 
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
-from wave_agent.messages import Change
+from wave_agent.messages import Change, Opening
 from wave_agent.sessions.recorder import Recorder
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import Resumed
@@ -56,6 +56,15 @@ class SessionLog:
 
     def violation(self, facts: Mapping[str, Any]) -> None:
         self._record(lambda: self._recorder.violation(facts))
+
+    def opening(self, opening: Opening) -> None:
+        self._record(lambda: self._recorder.opening(opening))
+
+    def known(self, known: Mapping[str, str]) -> None:
+        self._record(lambda: self._recorder.known(known))
+
+    def usage(self, facts: Mapping[str, Any]) -> None:
+        self._record(lambda: self._recorder.usage(facts))
 
     def change(self, change: Change) -> None:
         self._record(lambda: self._recorder.change(change))

@@ -6,6 +6,8 @@
     {"type":"user"|"assistant","message":{"role":…,"content":…},…}      the conversation
     {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact",…}
     {"type":"system","subtype":"violation"|"guard_verdict",…}
+    {"type":"system","subtype":"opening"|"known",…}                     how requests begin, and changes announced since
+    {"type":"system","subtype":"usage",…}                               tokens and cost of a turn
 
 A prompt is written to disk only after hooks have accepted it.
 """
@@ -28,6 +30,7 @@ from wave_agent.messages import (
     Image,
     MessageAdded,
     NoticeBlock,
+    Opening,
     PromptAccepted,
     PromptAdded,
     PromptRemoved,
@@ -105,6 +108,21 @@ class Recorder:
     def guard_verdict(self, **facts: Any) -> None:
         """What guards decided about an event of another agent."""
         self._write({"type": "system", "subtype": "guard_verdict", **facts})
+        self._tell_failure()
+
+    def usage(self, facts: Mapping[str, Any]) -> None:
+        """What a turn used and cost."""
+        self._write({"type": "system", "subtype": "usage", **facts})
+        self._tell_failure()
+
+    def opening(self, opening: Opening) -> None:
+        """How all requests begin from now on."""
+        self._write({"type": "system", "subtype": "opening", **msgspec.to_builtins(opening)})
+        self._tell_failure()
+
+    def known(self, known: Mapping[str, str]) -> None:
+        """What the model knows after a message about changes."""
+        self._write({"type": "system", "subtype": "known", "known": dict(known)})
         self._tell_failure()
 
     def change(self, change: Change) -> None:
@@ -231,13 +249,18 @@ def _assistant_line(blocks: tuple[Block, ...]) -> Record:
     content: list[Record] = []
     for block in blocks:
         if isinstance(block, TextBlock):
-            content.append({"type": "text", "text": block.content})
+            content.append({"type": "text", "text": block.content, **_kept(block)})
         elif isinstance(block, ReasoningBlock):
             field = {"field": block.field} if block.field else {}
-            content.append({"type": "thinking", "thinking": block.content, **field})
+            content.append({"type": "thinking", "thinking": block.content, **field, **_kept(block)})
         elif isinstance(block, ToolBlock):
-            content.append({"type": "tool_use", "id": block.id, "name": block.name, "input": dict(block.parameters)})
+            call = {"type": "tool_use", "id": block.id, "name": block.name, "input": dict(block.parameters)}
+            content.append({**call, **_kept(block)})
     return {"type": "assistant", "message": {"role": "assistant", "content": content}}
+
+
+def _kept(block: TextBlock | ReasoningBlock | ToolBlock) -> Record:
+    return {} if block.kept is None else {"kept": msgspec.to_builtins(block.kept)}
 
 
 def _image(image: Image) -> Record:

@@ -12,14 +12,17 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import (
     Block,
     Compacted,
     ErrorBlock,
     Image,
+    Kept,
     Message,
     MessageManager,
     NoticeBlock,
+    Opening,
     Origin,
     ReasoningBlock,
     TextBlock,
@@ -33,7 +36,7 @@ DISPLACED = ".displaced"
 """Suffix of the directory for changed files that were moved away because a rule protects them."""
 _UNKNOWN_SIDE = 1000
 """Pixels, for images recorded by other agents, which do not store the size."""
-_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_SESSION_ID = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def transcripts(home: Path, project_dir: str) -> Path:
@@ -73,6 +76,29 @@ def read_lines(path: Path) -> list[bytes]:
         raise SessionError(f"The transcript {path} cannot be read: {error}") from error
 
 
+class Used(Struct, frozen=True):
+    """What a session has used and cost."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float | None = 0
+    """None: unknown."""
+    saved_usd: float = 0
+
+    def __add__(self, other: "Used") -> "Used":
+        cost = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
+        return Used(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            cost,
+            self.saved_usd + other.saved_usd,
+        )
+
+
 class Resumed(Struct, frozen=True, kw_only=True):
     """A session as recorded in its transcript."""
 
@@ -86,6 +112,9 @@ class Resumed(Struct, frozen=True, kw_only=True):
     blank: bool = True
     """The agent was killed before it wrote anything."""
     compacted: Compacted | None = None
+    opening: Opening | None = None
+    """How its requests begin; None if none was sent, or if an older version wrote the transcript."""
+    used: Used = Used()
     skipped: int = 0
     """Unreadable lines."""
 
@@ -118,6 +147,8 @@ class _TranscriptLoader:
         """Occasions whose prompt was erased: their context is dropped."""
         self.last_uuid: str | None = None
         self.compacted: Compacted | None = None
+        self.opening: Opening | None = None
+        self.used = Used()
         self.skipped = 0
 
     def line(self, record: Record) -> None:
@@ -186,6 +217,12 @@ class _TranscriptLoader:
             kept = (record.get("words", ""), record.get("facts", ""))
             found = _sound(Compacted(record["summary"], record["upto"], *kept))
             self.compacted = replace(found, upto=max(0, min(found.upto, len(self.manager.messages))))
+        elif subtype == "usage":
+            self.used += msgspec.convert(record, Used)
+        elif subtype == "opening":
+            self.opening = msgspec.convert(record, Opening)
+        elif subtype == "known" and self.opening is not None:
+            self.opening = _sound(replace(self.opening, known=record["known"]))
 
     def result(self, link: Link | None, *, blank: bool) -> Resumed:
         # In configuration order, not in the order in which the hooks finished.
@@ -199,6 +236,8 @@ class _TranscriptLoader:
             link=link,
             blank=blank,
             compacted=self.compacted,
+            opening=self.opening,
+            used=self.used,
             skipped=self.skipped,
         )
 
@@ -233,8 +272,16 @@ def _assistant_blocks(content: Any) -> Iterator[Block]:
         return
     for part in content:
         if part["type"] == "text":
-            yield TextBlock(part["text"], "model")
+            yield TextBlock(part["text"], "model", kept=_kept(part))
         elif part["type"] == "thinking":
-            yield ReasoningBlock(part["thinking"], part.get("field", ""))
+            yield ReasoningBlock(part["thinking"], part.get("field", ""), _kept(part))
         elif part["type"] == "tool_use":
-            yield ToolBlock(part["id"], part["name"], part["input"])
+            yield ToolBlock(part["id"], part["name"], part["input"], kept=_kept(part))
+
+
+def _kept(part: Record) -> Kept | None:
+    """Without it the session can go on, so one that cannot be read is dropped."""
+    try:
+        return msgspec.convert(part.get("kept"), Kept | None)
+    except msgspec.ValidationError:
+        return None

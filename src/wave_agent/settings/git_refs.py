@@ -13,6 +13,7 @@ from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of
+from wave_agent.system.credentials import AGENT_KEYS
 from wave_agent.system.project import Project
 from wave_agent.system.trusted_git import find_git
 
@@ -105,7 +106,7 @@ class _CommitTree:
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_TERMINAL_PROMPT": "0",
         }
-        for key in ("WAVE_API_KEY", "OPENAI_API_KEY"):
+        for key in AGENT_KEYS:
             environment.pop(key, None)
         try:
             return subprocess.run(

@@ -31,6 +31,7 @@ from wave_agent.hooks.kinds import (
     why_absent,
 )
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, MatcherForm, parse_matcher
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.rules.rule import NET, Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
 
@@ -182,12 +183,12 @@ def _too_many(source: SettingsSource) -> Issue:
 
 
 _SHELL = r"(?:\S*/)?(?:bash|sh|zsh|dash)"
-_SHELLS = re.compile(_SHELL)
-_INTERPRETERS = re.compile(rf"{_SHELL}|(?:\S*/)?(?:python[\d.]*|node|bun|deno|ruby|perl|uv|uvx|npx|run|env|exec)")
-_CODE_OPTION = re.compile(r"-[a-z]*[ce]")
+_SHELLS = lazy_regex(_SHELL)
+_INTERPRETERS = lazy_regex(rf"{_SHELL}|(?:\S*/)?(?:python[\d.]*|node|bun|deno|ruby|perl|uv|uvx|npx|run|env|exec)")
+_CODE_OPTION = lazy_regex(r"-[a-z]*[ce]")
 """The next word is code, not a file name."""
 _QUOTED_OR_PLAIN = r"""(?:"[^"]*"|'[^']*'|[^\s;&|"'])*"""
-_PREPARATION = re.compile(
+_PREPARATION = lazy_regex(
     rf"""\s*(?:
         (?:cd|set|export|source|\.)\s{_QUOTED_OR_PLAIN}(?:\s+{_QUOTED_OR_PLAIN})?\s*(?:;|&&|\n)  # set-up
         | \w+=(?:"?\$\([^()]*\)"?|{_QUOTED_OR_PLAIN})\s*(?:;|&&|\n)    # a variable, such as the input
@@ -256,7 +257,7 @@ HOOK_KEYS = (
     "once",
     "dialect",
 )
-_OF_A_PLUGIN = re.compile(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
+_OF_A_PLUGIN = lazy_regex(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
 
 
 class _EntryLoader:

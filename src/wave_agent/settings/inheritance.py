@@ -40,6 +40,8 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     inner: tuple[str, ...] = ("",)
     """The project directories whose settings `record` covers, relative to the project."""
     max_turns: int | None = None
+    max_cost: float | None = None
+    """US dollars."""
     overlays: tuple[Any, ...] = ()
     """Settings named by the user: paths and objects."""
     deny: tuple[str, ...] = ()
@@ -51,6 +53,10 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is trusted in the project."""
     added_managed: str | None = None
     plugins: tuple[str, ...] = ()
+    mcp_config: tuple[str, ...] = ()
+    """Files with MCP servers that the user named."""
+    strict_mcp_config: bool = False
+    """No other servers are used."""
     claude_home: str = ""
     """The user's directory of settings for other agents."""
     user_home: str = ""
@@ -83,6 +89,10 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def restricted_turns(self, asked: int | None) -> int | None:
         limits = [limit for limit in (asked, self.max_turns) if limit is not None]
+        return min(limits, default=None)
+
+    def restricted_cost(self, asked: float | None) -> float | None:
+        limits = [limit for limit in (asked, self.max_cost) if limit is not None]
         return min(limits, default=None)
 
     def restricted_directories(self, asked: Sequence[str]) -> tuple[str, ...]:
@@ -157,12 +167,14 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
         mode=outer.restricted_mode(inner.mode),
         directories=_common(outer.directories, inner.directories),
         max_turns=outer.restricted_turns(inner.max_turns),
+        max_cost=outer.restricted_cost(inner.max_cost),
         overlays=(*outer.overlays, *(one for one in inner.overlays if one not in outer.overlays)),
         deny=tuple(dict.fromkeys((*outer.deny, *inner.deny))),
         ask=tuple(dict.fromkeys((*outer.ask, *inner.ask))),
         strict=outer.strict or inner.strict,
         project_hooks=outer.project_hooks or inner.project_hooks,
         sandbox=outer.sandbox or inner.sandbox,
+        strict_mcp_config=outer.strict_mcp_config or inner.strict_mcp_config,
         hidden=outer.hidden or inner.hidden,
     )
 

@@ -22,7 +22,10 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
+from wave_agent.models.apis import APIS
 from wave_agent.models.limits import LIMIT_KEYS
+from wave_agent.models.prices import PRICED
+from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
 from wave_agent.rules.rule import NET, Purpose, Rule, RuleError, below, parse_rule
 from wave_agent.settings.hook_entries import (
@@ -39,9 +42,6 @@ from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import resolve, resolve_or_keep
 from wave_agent.text import did_you_mean
 
-PRICED = ("input", "output")
-"""Kinds of tokens that `models.NAME.prices` can price."""
-
 
 class Settings(Struct, frozen=True, kw_only=True):
     """The merged settings of all layers."""
@@ -53,6 +53,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     additional_directories: tuple[str, ...] = ()
     model: str | None = None
     base_url: str | None = None
+    api: str | None = None
+    api_key_helper: str | None = None
     models: Mapping[str, Mapping[str, Any]] = {}
     max_stop_blocks: int = 8
     strict_hooks: bool = False
@@ -191,7 +193,7 @@ def project_places(home: Path, project: Project, names: Mapping[str, Layer] | No
 
 def has_settings(directory: str, home: Path, names: Iterable[str]) -> bool:
     """Whether one of these files exists. True as well if one cannot be checked; reading it reports the problem."""
-    return any(not _is_state(file := Path(directory) / name, home) and _may_exist(file) for name in names)
+    return any(_may_exist(file := Path(directory) / name) and not _is_state(file, home) for name in names)
 
 
 def _is_state(file: Path, home: Path) -> bool:
@@ -276,6 +278,14 @@ def _require_sound(name: str, facts: os.stat_result) -> None:
 
 def without_hooks(source: SettingsSource) -> SettingsSource:
     return source.with_settings({key: value for key, value in source.document.value.items() if key != "hooks"})
+
+
+def without_servers(source: SettingsSource) -> SettingsSource:
+    """Without what is about MCP servers: see `Gathered.mcp`."""
+    settings = cast(Mapping[str, Any], source.document.value)
+    if settings.keys().isdisjoint(MCP_KEYS):
+        return source
+    return source.with_settings({key: value for key, value in settings.items() if key not in MCP_KEYS})
 
 
 RESTRICTIONS = ("deny", "ask")
@@ -376,14 +386,29 @@ def _model(value: Any) -> Mapping[str, Any]:
     window = facts.get("contextWindow", 1)
     if not isinstance(window, int) or isinstance(window, bool) or window < 1:
         raise _WrongError(f"must be a number of tokens, not {window!r}", ("contextWindow",))
-    for key in LIMIT_KEYS:
+    for key in (*LIMIT_KEYS, "maxOutputTokens"):
         limit = facts.get(key, 1)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise _WrongError(f"must be a whole number, 1 or more, not {limit!r}", (key,))
     if not isinstance(facts.get("images", False), bool):
         raise _WrongError(f"must be true or false, not {facts['images']!r}", ("images",))
+    if "api" in facts:
+        try:
+            _api(facts["api"])
+        except _WrongError as error:
+            raise _WrongError(str(error), ("api",)) from None
+    profiles = [one.value for one in Profile]
+    if facts.get("profile", profiles[0]) not in profiles:
+        raise _WrongError(f"must be one of {', '.join(profiles)}, not {facts['profile']!r}", ("profile",))
     _prices(facts.get("prices", {}))
     return facts
+
+
+def _api(value: Any) -> str:
+    if value not in APIS:
+        hint = did_you_mean(value, APIS) if isinstance(value, str) else ""
+        raise _WrongError(f"{value!r} is not an API{hint}; expected one of {', '.join(APIS)}")
+    return value
 
 
 def _prices(value: Any) -> None:
@@ -442,12 +467,16 @@ SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _directories: {"type": "array", "items": {"type": "string"}},
     _network: {"type": ["boolean", "array"], "items": {"type": "string"}},
     _mode: {"enum": [mode.value for mode in PermissionMode]},
+    _api: {"enum": [*APIS]},
     _model: {
         "type": "object",
         "properties": {
             "contextWindow": {"type": "integer", "minimum": 1},
             "images": {"type": "boolean"},
-            **{key: {"type": "integer", "minimum": 1} for key in LIMIT_KEYS},
+            "api": {"enum": [*APIS]},
+            "profile": {"enum": [one.value for one in Profile]},
+            **{key: {"type": "integer", "minimum": 1} for key in (*LIMIT_KEYS, "maxOutputTokens")},
+            "prices": {"type": "object", "properties": {kind: {"type": "number", "minimum": 0} for kind in PRICED}},
         },
     },
 }
@@ -469,6 +498,8 @@ class Value(Struct, frozen=True):
     """The values of all layers are combined."""
     managed_only: bool = False
     """Only the managed layer can set it."""
+    not_the_project: bool = False
+    """Only the user's own settings and managed ones can set it."""
     below: _Joined = _inner_wins
     """How settings of an inner project directory may change it: they cannot remove a guard."""
     unreadable: Any = None
@@ -478,6 +509,11 @@ class Value(Struct, frozen=True):
 VALUES = (
     Value("", "model", "model", _text, "the model to use; `--model` and `WAVE_MODEL` take precedence"),
     Value("", "baseUrl", "base_url", _text, "the endpoint; `--base-url` and `WAVE_BASE_URL` take precedence"),
+    Value("", "api", "api", _api,
+          "how the endpoint is spoken to; `--api` and `WAVE_API` take precedence, else the URL or the server decides"),
+    Value("", "apiKeyHelper", "api_key_helper", _text,
+          "a shell command that prints the key, if no variable holds one; run again when the server refuses that key",
+          not_the_project=True),
     Value("", "maxStopBlocks", "max_stop_blocks", _count,
           "how often in a row Stop hooks can keep the agent from stopping; 0 means no limit"),
     Value("", "strictHooks", "strict_hooks", _flag, "every hook failure blocks, as with `--strict-hooks`",
@@ -518,7 +554,12 @@ _SECTION_KEYS: Mapping[str, tuple[str, ...] | None] = {
     for section in _SECTIONS
 }
 _PERMISSION_KEYS = _SECTION_KEYS["permissions"] or ()
-KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not value.section))
+MCP_KEYS = (
+    *("mcpServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"),
+    *("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"),
+)
+"""Settings about MCP servers: `mcp_keys` explains them, and `wave_agent.mcp` reads them, in sessions that have any."""
+KEYS = ("hooks", "$schema", *_SECTIONS, *(value.key for value in VALUES if not value.section), *MCP_KEYS)
 """Every top-level key, for messages and the schema."""
 
 
@@ -580,6 +621,9 @@ class _Merge:
     def value(self, source: SettingsSource, path: Where, value: Value, found: Any) -> None:
         if value.managed_only and source.layer is not Layer.MANAGED:
             self.report(source, path, "only managed settings can set this", broken=False)
+            return
+        if value.not_the_project and source.layer not in (Layer.MANAGED, Layer.USER):
+            self.report(source, path, "only user settings and managed settings can set this", broken=False)
             return
         before = self.values.get(value.name, _DEFAULTS[value.name])
         if source.inner:

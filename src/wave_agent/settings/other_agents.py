@@ -1,6 +1,7 @@
 """Hooks that a project or a user already has for other agents, read in place.
 
-Only hooks, permission rules and, once the file is trusted, variables are used from such a file. The rest is ignored.
+Only hooks, permission rules, what is said about MCP servers and, once the file is trusted, variables are used from such
+a file. The rest is ignored.
 """
 
 import hashlib
@@ -18,9 +19,10 @@ from wave_agent.formats.strict_json import Path as Where
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import RESTRICTIONS, LayerFile, project_places, read_place, read_source
+from wave_agent.settings.layers import MCP_KEYS, RESTRICTIONS, LayerFile, project_places, read_place, read_source
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import resolve_or_keep
 
@@ -30,9 +32,9 @@ PROJECT_FILES: Mapping[str, Layer] = {
     ".claude/settings.local.json": Layer.LOCAL,
 }
 PLUGIN_FILE = "hooks/hooks.json"
-TAKEN = ("hooks", "permissions", "env")
+TAKEN = ("hooks", "permissions", "env", *MCP_KEYS)
 RULES = (*RESTRICTIONS, "allow")
-_TOOL_WITH_PATTERN = re.compile(r"\s*(\w+)\(.*\)\s*", re.DOTALL)
+_TOOL_WITH_PATTERN = lazy_regex(r"\s*(\w+)\(.*\)\s*", re.DOTALL)
 
 
 def claude_home(environment: Mapping[str, str]) -> Path:

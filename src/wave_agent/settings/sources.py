@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeGuard, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from wave_agent.settings.hook_entries import Issue, SettingsSource, hooks_in_cod
 from wave_agent.settings.layers import (
     DEFAULT_SOURCES,
     MANAGED_FILE,
+    MCP_KEYS,
     OF_THE_PROJECT,
     OWN_FILES,
     LayerFile,
@@ -35,6 +36,7 @@ from wave_agent.settings.layers import (
     wants_foreign,
     wants_managed_hooks_only,
     without_hooks,
+    without_servers,
 )
 from wave_agent.settings.other_agents import (
     PLUGIN_FILE,
@@ -65,6 +67,11 @@ _GONE = "removed or disabled: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
 
+def is_config_file(config: Overlay) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether this is the name of a file with MCP servers, and not the servers themselves, as text or as an object."""
+    return not isinstance(config, Mapping) and not os.fspath(config).lstrip().startswith("{")
+
+
 class SourceChoice(Struct, frozen=True, kw_only=True):
     """What the caller asks for in matters of settings: the part of an agent's options that decides which are read."""
 
@@ -83,6 +90,14 @@ class SourceChoice(Struct, frozen=True, kw_only=True):
     plugins: Sequence[str | os.PathLike[str]] = ()
     """Plugin directories whose hooks also run."""
     managed_file: Path = MANAGED_FILE
+    mcp_config: Sequence[Overlay] = ()
+    """MCP servers that the user named: files, JSON texts and objects of the form of `.mcp.json`."""
+    strict_mcp_config: bool = False
+    """Only the servers of `mcp_config` and `mcp_servers` are used; managed lists still hold."""
+    mcp_servers: Mapping[str, Any] | None = None
+    """MCP servers in code: name → entry."""
+    managed_mcp_file: Path = Path("/etc/claude-code/managed-mcp.json")
+    """If it exists and settings for other agents are used, only its servers and other managed ones run."""
 
     # Callers leave the rest alone: it comes from the environment, or from an agent above.
 
@@ -101,6 +116,7 @@ class SourceChoice(Struct, frozen=True, kw_only=True):
             self,
             overlays=[one if isinstance(one, Mapping) else os.path.abspath(one) for one in self.overlays],
             plugins=[os.path.abspath(directory) for directory in self.plugins],
+            mcp_config=[os.path.abspath(one) if is_config_file(one) else one for one in self.mcp_config],
             added_managed=environment.get("WAVE_MANAGED_SETTINGS") or None,
             claude_home=claude_home(environment),
         )
@@ -136,6 +152,8 @@ class Gathered(Struct, frozen=True, kw_only=True):
     """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
     """The guards in the user's own settings, by file."""
+    mcp: tuple[SettingsSource, ...] = ()
+    """The settings about MCP servers, of every layer: consent to each server takes the place of trust in the file."""
 
 
 def locate(start: str, home: Path, choice: SourceChoice | None = None) -> Project:
@@ -189,7 +207,8 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     foreign = _wants_foreign(sources, project, store, choice)
     if foreign:
         sources += read_foreign(elsewhere, files)
-    theirs = [source for source in sources if source.layer in OF_THE_PROJECT]
+    about_servers = tuple(one for one in sources if not one.document.value.keys().isdisjoint(MCP_KEYS))
+    theirs = [without_servers(source) for source in sources if source.layer in OF_THE_PROJECT]
     own_settings = [source for source in sources if source.name != str(store.file)]
     user_guards = guards_in(own_settings, own_file(home), project.directory) if Layer.USER in wanted else {}
     plugins, notices = _plugins(choice.plugins, home)
@@ -222,6 +241,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         silenced=silenced,
         left_out=left_out,
         user_guards=user_guards,
+        mcp=about_servers,
     )
 
 

@@ -23,7 +23,7 @@ from wave_agent.hooks.named_files import hook_files
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.programs import Programs, describe_move, programs_of
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
-from wave_agent.settings.layers import RESTRICTIONS, require_sound_owner
+from wave_agent.settings.layers import MCP_KEYS, OF_THE_PROJECT, RESTRICTIONS, require_sound_owner
 from wave_agent.system.ancestry import handed_down
 from wave_agent.system.project import branch_of
 
@@ -293,6 +293,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def rest_digest(source: SettingsSource) -> str:
     """Of the settings that trust enables besides hooks: everything that does not merely restrict."""
     rest = dict(cast(Mapping[str, Any], source.document.value))
+    if source.layer in OF_THE_PROJECT:  # each of its MCP servers needs a consent of its own
+        rest = {key: value for key, value in rest.items() if key not in MCP_KEYS}
     rules: Any = rest.get("permissions")
     if isinstance(rules, Mapping):
         given = cast(Mapping[str, Any], rules)

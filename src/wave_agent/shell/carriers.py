@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import OptionTable, has, read, values_of
 from wave_agent.shell.runs import ANY_COMMAND, ForeignCode, Inner, ShellText, Tail, joined
 from wave_agent.shell.values import Word
@@ -40,7 +41,7 @@ AFTER: Mapping[str, frozenset[str]] = {
 """The same, after one of these words."""
 _MENTIONING = frozenset({"cat", "echo", "egrep", "fgrep", "grep", "ls", "printf", "rg", "test", "wc", "which"})
 """After one of these, nothing is run."""
-_LOADER = re.compile(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)*")
+_LOADER = lazy_regex(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)*")
 _MOST = 24
 _LONGEST = 200
 """Words of a command to check."""
@@ -124,14 +125,14 @@ SCRIPTS: Mapping[str, Given] = {
 }
 """Options whose value is text for a shell, or the words of a command."""
 _ONE_DASH: Mapping[str, re.Pattern[str]] = {
-    **dict.fromkeys(("cc", "gcc", "g++", "c++"), re.compile(r"-wrapper")),
-    "go": re.compile(r"--?(?:toolexec|exec|vettool)"),
-    "zip": re.compile(r"-TT|--unzip-command"),
+    **dict.fromkeys(("cc", "gcc", "g++", "c++"), lazy_regex(r"-wrapper")),
+    "go": lazy_regex(r"--?(?:toolexec|exec|vettool)"),
+    "zip": lazy_regex(r"-TT|--unzip-command"),
 }
 """The same, for long options with one dash."""
-_IN_FRONT = re.compile(r"=?(?:exec=|!|\|)?")
-_SUBSCRIPTED = re.compile(r"[^\[]*+\[.*(?:\$\(|`)", re.DOTALL)
-_SSH_RUNS = re.compile(r"\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand)\s*[=\s]\s*(.*)", re.I | re.S)
+_IN_FRONT = lazy_regex(r"=?(?:exec=|!|\|)?")
+_SUBSCRIPTED = lazy_regex(r"[^\[]*+\[.*(?:\$\(|`)", re.DOTALL)
+_SSH_RUNS = lazy_regex(r"\s*(?:ProxyCommand|LocalCommand|KnownHostsCommand|RemoteCommand)\s*[=\s]\s*(.*)", re.I | re.S)
 _SSH_OPTIONS = OptionTable("BbcDEeFIiJLlmOoPpQRSWw")
 _EVALUATING = frozenset({"[", "declare", "let", "local", "readonly", "test", "typeset", "unset"})
 """They expand the index of an array: `test -v 'a[$(x)]'`."""
@@ -233,7 +234,7 @@ _NODE = CodeCarrier(
 )
 _VIM = CodeCarrier(("-c", "--cmd", "-S"), OptionTable("cSuUiTtwW", ("--cmd",)), plus=True, editor=True)
 _DATABASE = CodeCarrier(every=True)
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
+_PYTHON = lazy_regex(r"(?:python|pypy)[\d.]*t?")
 LANGUAGES: Mapping[str, CodeCarrier] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _AWK),
     **dict.fromkeys(("ex", "vi", "vim", "nvim", "view", "gvim", "vimdiff", "rvim"), _VIM),
@@ -276,7 +277,7 @@ LANGUAGES: Mapping[str, CodeCarrier] = {
 """The code they run is only searched for the words of a rule."""
 _MODULES = frozenset({"cProfile", "code", "pdb", "profile", "timeit", "trace"})
 """Of Python's modules, those that run text they are given."""
-RUNS_PROGRAMS = re.compile(
+RUNS_PROGRAMS = lazy_regex(
     r"system|exec|spawn|popen|fork|subprocess|child_process|\bqx\b|`|\|\s*getline|\|\s*\"|\beval\b|__import__|import_module"
     r"|getattr|Open3|proc_open|passthru|os\.|Command|\bpty\b",
     re.IGNORECASE,
@@ -284,7 +285,7 @@ RUNS_PROGRAMS = re.compile(
 """In code: it may run a program with words that come from elsewhere."""
 _PYTHON_CODE = CodeCarrier(("-c",), OptionTable("cmWX"))
 _SED = OptionTable("efl", ("--expression", "--file", "--line-length"), attached="i")
-_SED_RUNS = re.compile(
+_SED_RUNS = lazy_regex(
     r"(?:^|[\n;{}!0-9$/,+~I])\s*e(?=[\s\w./]|$)|[^\w\s]\w{0,6}e\w{0,6}\s*(?:$|[;}\n])",
 )
 """The command `e`, or the flag of that name."""
@@ -324,7 +325,7 @@ def _texts(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
             yield ShellText(Word(runs[1], text.static))
 
 
-_VIM_RUNS = re.compile(r":?!(.*)", re.DOTALL)
+_VIM_RUNS = lazy_regex(r":?!(.*)", re.DOTALL)
 
 
 def _sed(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
@@ -339,7 +340,7 @@ def _sed(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
             yield from (ShellText(one) for one in [stdin] if one is not None and one.static)
 
 
-_STANDARD_INPUT = re.compile(r"-|/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
+_STANDARD_INPUT = lazy_regex(r"-|/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
 
 
 # ------------------------------------------------------------------------------------------------------------ variables

@@ -3,10 +3,10 @@
 A directory is a path, or a `Pattern` of possible paths.
 """
 
-import re
 from collections.abc import Iterator
 from posixpath import join, normpath
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import Word, escape
 from wave_agent.shell.words import Pattern
 
@@ -37,7 +37,7 @@ def leaves_a_name(text: str) -> bool:
     return _LEAVING.search(text) is not None
 
 
-_LEAVING = re.compile(r"(?:^|/)(?!\.{0,2}/)[^/]+/(?:\.?/)*\.\.(?:/|$)")
+_LEAVING = lazy_regex(r"(?:^|/)(?!\.{0,2}/)[^/]+/(?:\.?/)*\.\.(?:/|$)")
 
 
 def as_pattern(directory: str) -> str:

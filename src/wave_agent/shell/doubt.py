@@ -8,26 +8,27 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
 from wave_agent.shell.printing import decode
 
-_QUOTING = re.compile(r"\$(?=['\"])|\\\n|[\\'\"]")
-_ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
-_SIGNS_IN_QUOTES = re.compile(r"'[^']*+'|\"[^\"]*+\"")
-_SIGN = re.compile(r"[;&|\n]")
-_INNERMOST = re.compile(r"\$\([^()`]*+\)|`[^`]*+`|\$\{[^{}]*+\}|\$[\w@*#?!-]")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)[^{}]*+\}|(\w+)|[@*])")
-_ASSIGNMENT = re.compile(r"(?<![\w$])(\w+)\+?=([^\s;&|(){}<>]*)")
-_BRACES = re.compile(r"\{([^{}\s]*+)\}([^\s;&|(){}]{0,60})")
-_BEFORE_A_WORD = re.compile(r".*[\s;&|(){}]", re.DOTALL)
-_REDIRECTION = re.compile(r"(?:(?<![0-9])[0-9]++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
+_QUOTING = lazy_regex(r"\$(?=['\"])|\\\n|[\\'\"]")
+_ANSI = lazy_regex(r"\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+_SIGNS_IN_QUOTES = lazy_regex(r"'[^']*+'|\"[^\"]*+\"")
+_SIGN = lazy_regex(r"[;&|\n]")
+_INNERMOST = lazy_regex(r"\$\([^()`]*+\)|`[^`]*+`|\$\{[^{}]*+\}|\$[\w@*#?!-]")
+_VARIABLE = lazy_regex(r"\$(?:\{(\w+)[^{}]*+\}|(\w+)|[@*])")
+_ASSIGNMENT = lazy_regex(r"(?<![\w$])(\w+)\+?=([^\s;&|(){}<>]*)")
+_BRACES = lazy_regex(r"\{([^{}\s]*+)\}([^\s;&|(){}]{0,60})")
+_BEFORE_A_WORD = lazy_regex(r".*[\s;&|(){}]", re.DOTALL)
+_REDIRECTION = lazy_regex(r"(?:(?<![0-9])[0-9]++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])[ \t]*[^\s;&|<>()]*")
 _DEEPEST = 3
 UNKNOWN = "\uffff"
 """Placeholder for the result of an expansion."""
 
 
 _MADE = r"(?:\$\(|`|\$\{!|\$\{\w+(?:\[[^\]]*\])?[:/^,@]|\$_\b)"
-_MAKES = re.compile(
+_MAKES = lazy_regex(
     rf"(?:^|[;&|\n({{!]|(?:then|do|else|elif|if|while|until|time|coproc|exec|command|env)[ \t])[ \t]*[\"']*{_MADE}"
     rf"|(?<![\w.-])(?:eval|source|xargs|(?:ba|da|z|k|a)?sh)[ \t][^\n]{{0,400}}?(?:\$|`)"
     r"|\|&?[ \t]*(?:[\w./-]{0,40}/)?(?:(?:ba|da|z|k|a)?sh|xargs)(?![\w.-])"
@@ -95,7 +96,7 @@ _NOTHING = rf"[^-\s;&|{UNKNOWN}$`]*+[{UNKNOWN}$`][^\s;&|]*+"
 _BETWEEN = rf"(?:[ \t]++(?:{_OPTION}|{_NOTHING})){{0,16}}?[ \t]++"
 """Between two words of a rule: options and their values, and anything that may expand to nothing."""
 _GUESS = rf"[\w./-]{{0,40}}(?:[{UNKNOWN}$`*?]|\[[^\]\s,]{{1,20}}\])[^\s;&|]*+"
-_UNKNOWN = re.compile(rf"[{UNKNOWN}$`*?\[]")
+_UNKNOWN = lazy_regex(rf"[{UNKNOWN}$`*?\[]")
 _MOST_GUESSED = 4
 
 
@@ -168,8 +169,8 @@ class InOrder:
         return bool(ends)
 
 
-_GIT = re.compile(r"\bgit\b")
-_SUBCOMMAND = re.compile(r"\s([a-z][a-z-]+)\b")
+_GIT = lazy_regex(r"\bgit\b")
+_SUBCOMMAND = lazy_regex(r"\s([a-z][a-z-]+)\b")
 
 
 def git_words(text: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import OptionTable, has, read, says, value_of, values_of
 from wave_agent.shell.readers import named_by
@@ -48,8 +49,8 @@ _READING_COMMANDS = frozenset(
 """They may read the work tree and write to the repository, but not to a file named as an argument."""
 _CONFIGURES = ("add", "remove", "rm", "rename", "set-url", "set-branches", "set-head")
 _REMOTE = OptionTable("tm", ("--track", "--master"))
-_PLAIN_NAME = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*)*")
-_PLAIN_ADDRESS = re.compile(r"(?!.*(?:::|//-|:-))[\w./~][\w.@:/~+%-]*")
+_PLAIN_NAME = lazy_regex(r"\w[\w.-]*(?:/\w[\w.-]*)*")
+_PLAIN_ADDRESS = lazy_regex(r"(?!.*(?:::|//-|:-))[\w./~][\w.@:/~+%-]*")
 """No transport runs a program (`ext::`), and no host is an option of ssh."""
 
 
@@ -141,7 +142,7 @@ _SUBCOMMANDS: Mapping[str, _Writer] = {
 }
 
 
-_RUNS_NOTHING = re.compile(
+_RUNS_NOTHING = lazy_regex(
     r"(?:user|author|committer)\.(?:name|email)|(?:color|advice)\.\w+|init\.defaultbranch|safe\.directory"
     r"|core\.(?:autocrlf|eol|quotepath|longpaths|filemode|ignorecase)|pull\.(?:ff|rebase)|push\.(?:default|autosetupremote)"
     r"|fetch\.prune|merge\.conflictstyle|http\.postbuffer",

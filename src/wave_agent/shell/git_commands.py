@@ -1,10 +1,10 @@
 """Git's own subcommands, and what its settings run: tables. Any other name may be an alias."""
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import OptionTable
 
 # `git --list-cmds=builtins,main` and the `list-…` groups of git 2.39, plus additions up to 2.52.
@@ -98,7 +98,7 @@ UNDER: Mapping[tuple[str, str], Carries] = {
     ("submodule", "foreach"): Carries(operands=2, script=True),
 }
 
-RUNS = re.compile(
+RUNS = lazy_regex(
     r"core\.(?:editor|pager|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)|sequence\.editor|pager\..+"
     r"|diff\.external|diff\..+\.(?:command|textconv)|(?:difftool|mergetool|browser|man|guitool)\..+\.(?:cmd|path)"
     r"|merge\..+\.driver|filter\..+\.(?:clean|smudge|process)|gpg\.(?:.+\.)?program|gpg\.ssh\.defaultkeycommand"
@@ -106,7 +106,7 @@ RUNS = re.compile(
     r"|tar\..+\.command|trailer\..+\.(?:cmd|command)|uploadpack\.packobjectshook|imap\.tunnel|submodule\..+\.update"
 )
 """Settings whose value is a command."""
-HELPER = re.compile(r"credential\.(?:.+\.)?helper")
+HELPER = lazy_regex(r"credential\.(?:.+\.)?helper")
 """Settings whose value is a command or the end of a name: `store` is `git credential-store`."""
 _CORE = (
     "abbrev|attributesfile|autocrlf|bare|bigfilethreshold|checkroundtripencoding|checkstat|commentchar|commitgraph"
@@ -115,7 +115,7 @@ _CORE = (
     "|preloadindex|protect.*|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout.*|splitindex"
     "|symlinks|trustctime|untrackedcache|warnambiguousrefs|whitespace|worktree"
 )
-HARMLESS = re.compile(
+HARMLESS = lazy_regex(
     rf"core\.(?:{_CORE})|(?:user|author|committer|color|column|advice|safe|protocol|https?|url|tag|log|pull|push|fetch"
     r"|gc|pack|index|status|branch|feature|versionsort|grep|format|clone|checkout|maintenance|blame|apply|am|stash"
     r"|worktree|transfer|notes|rerere|extensions|receive|uploadpack|commit)\..+"
@@ -123,5 +123,5 @@ HARMLESS = re.compile(
     r"|lfs\.(?!custom|extension).+|credential\.(?:.+\.)?(?:username|usehttppath)"
 )
 """Settings that run nothing."""
-UNLESS = re.compile(r"init\.templatedir|diff\.external|uploadpack\.packobjectshook|receive\.procreceiverefs")
+UNLESS = lazy_regex(r"init\.templatedir|diff\.external|uploadpack\.packobjectshook|receive\.procreceiverefs")
 """Settings that these patterns would wrongly take for harmless."""

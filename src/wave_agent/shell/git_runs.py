@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.git_commands import CARRIES, COMMANDS, HARMLESS, HELPER, RUNS, SAME_AS, UNDER, UNLESS, Carries
 from wave_agent.shell.options import Option, OptionTable, read, values_of
 from wave_agent.shell.runs import ANY_COMMAND, Inner, ShellText, Tail, joined
@@ -13,7 +14,7 @@ GIT = OptionTable(
 )
 _EXTERNAL = "ext::"
 _NO_HOOKS = "/dev/null"
-_SPLIT_BY_RULES_OF_ITS_OWN = re.compile(r"['\"\\]")
+_SPLIT_BY_RULES_OF_ITS_OWN = lazy_regex(r"['\"\\]")
 
 
 def git_runs(words: Sequence[Word]) -> Iterator[Inner]:

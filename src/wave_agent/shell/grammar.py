@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import TooMuchError, spend
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ _DIGITS = "¡¢£¤¥¦§©«¬®°±¶·»"
 """Sixteen characters that are neither letters nor blanks."""
 _MARK = "¿"
 _WIDTH = 6
-_MISTAKEN = re.compile(r"[^\x00-\x7f]|[\r\v\f]")
+_MISTAKEN = lazy_regex(r"[^\x00-\x7f]|[\r\v\f]")
 """Characters beyond ASCII, and those the grammar takes for blanks but Bash does not."""
-_STAND_IN = re.compile(f"{_MARK}([{_DIGITS}]{{{_WIDTH}}})")
+_STAND_IN = lazy_regex(f"{_MARK}([{_DIGITS}]{{{_WIDTH}}})")
 _TO_SIGNS = str.maketrans("0123456789abcdef", _DIGITS)
 _FROM_SIGNS = str.maketrans(_DIGITS, "0123456789abcdef")
 
@@ -142,7 +143,7 @@ def _stood_for(found: re.Match[str]) -> str:
     return chr(int(found[1].translate(_FROM_SIGNS), 16))
 
 
-_GLUED = re.compile(rb"(?<!\\)(?:\\\\)*[ \t\n]")
+_GLUED = lazy_regex(rb"(?<!\\)(?:\\\\)*[ \t\n]")
 """A blank not preceded by a backslash."""
 _UNPARTED = frozenset(["word", "simple_expansion", "variable_name"])
 _PARTS = frozenset([

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
 from wave_agent.shell.values import Word
 from wave_agent.shell.wrappers import RUN_OTHERS
@@ -14,7 +15,7 @@ _COMMON = (
 )
 NAMES = sorted({*RUN_OTHERS, *WRITERS, *_COMMON.split(), "shutdown", "systemctl", "wget", "yarn"})
 """Commands that a pattern may match. Which other programs exist, the line does not say."""
-_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
+_DESCRIPTOR = lazy_regex(r"\{[A-Za-z_]\w*\}")
 _MOST = 16
 
 

@@ -1,10 +1,10 @@
 """Where options end and operands start, command by command."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import Word
 
 
@@ -71,7 +71,7 @@ def several(operands: Sequence[Word]) -> list[Word]:
     return [word for one in operands for word in ((one, one) if one.glob is not None else (one,))]
 
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=|-$")
+_ASSIGNMENT = lazy_regex(r"[A-Za-z_]\w*\+?=|-$")
 
 
 def without_assignments(words: Sequence[Word]) -> list[Word]:

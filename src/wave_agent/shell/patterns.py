@@ -7,14 +7,15 @@ Bash knows (classes such as `[[:alpha:]]`, `[[=e=]]`, `[[.e.]]`, quoted members)
 import re
 from collections.abc import Iterable
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import Word
 
 _QUOTED, _UNKNOWN = 0xF0000, "\U0010ffff"
 """A quoted character is moved to a plane for private use; an unknown part is a character that is in no text."""
-_BRACKET = re.compile(
+_BRACKET = lazy_regex(
     r"\[[!^]?(?P<members>\]?(?:\[(?P<kind>[:=.]).{0,32}?(?P=kind)\]|\\.|[^\]\\])*)\]|\[|\\(?P<escaped>.)", re.DOTALL
 )
-_PLAIN = re.compile(f"(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|[^\\[\\]\\\\!^{chr(_QUOTED)}-{_UNKNOWN}-])+")
+_PLAIN = lazy_regex(f"(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]|[^\\[\\]\\\\!^{chr(_QUOTED)}-{_UNKNOWN}-])+")
 
 
 def glob_pattern(parts: Iterable[tuple[str, bool, bool]]) -> str:

@@ -3,25 +3,26 @@
 import re
 from collections.abc import Iterator
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
 
-_BETWEEN_COMMANDS = re.compile(r"\$\(|&&|\|\||[;&|\n(){}`]")
-_BETWEEN_LINES = re.compile(r"&&|\|\||[;&|\n]")
+_BETWEEN_COMMANDS = lazy_regex(r"\$\(|&&|\|\||[;&|\n(){}`]")
+_BETWEEN_LINES = lazy_regex(r"&&|\|\||[;&|\n]")
 """The same, with braces and brackets as parts of words."""
-_REDIRECTION = re.compile(r"(?:(?<!\d)\d++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])\s*[^\s;&|<>]*")
-_EXPANSION = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_WRITES_TO = re.compile(r"(?:>>|>\||&>|<>|>)\s*([^\s;&|<>()]+)")
-_QUOTING = re.compile(r"\$(?=['\"])|[\\'\"]")
-_ASSIGNMENT = re.compile(r"(?<![^\s;&|(){}])(\w+)=([^\s;&|(){}]*)")
-_BEFORE_A_COMMAND = re.compile(
+_REDIRECTION = lazy_regex(r"(?:(?<!\d)\d++)?(?:<<<|<<-?|&>>?|>>|>&|>\||<&|<>|[<>])\s*[^\s;&|<>]*")
+_EXPANSION = lazy_regex(r"\$(?:(\w+)|\{(\w+)\})")
+_WRITES_TO = lazy_regex(r"(?:>>|>\||&>|<>|>)\s*([^\s;&|<>()]+)")
+_QUOTING = lazy_regex(r"\$(?=['\"])|[\\'\"]")
+_ASSIGNMENT = lazy_regex(r"(?<![^\s;&|(){}])(\w+)=([^\s;&|(){}]*)")
+_BEFORE_A_COMMAND = lazy_regex(
     r"(?:(?:if|then|elif|else|while|until|do|time|exec|command|builtin|nohup|sudo|env|nice|setsid|eval|xargs|coproc|!)"
     r"(?:\s+-\S+)*|timeout(?:\s+-\S+)*\s+\S+|\w+=\S*)\s+"
 )
-_BRACES = re.compile(r"(?<![^\s;&|(])\{([^{}\s,]*+,[^{}\s]*+)\}([^\s;&|{}]*+)")
-_TAKES_TEXT = re.compile(
+_BRACES = lazy_regex(r"(?<![^\s;&|(])\{([^{}\s,]*+,[^{}\s]*+)\}([^\s;&|{}]*+)")
+_TAKES_TEXT = lazy_regex(
     r"(?<![\w.-])(?:(?:ba|da|z|k|a|mk|ya|rba|fi|c|tc)?sh|eval|source|read|mapfile|readarray|make)(?![\w.-])|(?:^|[;&|({\n])\s*\.\s"
 )
-_AT_QUOTES = re.compile(rf"{_BETWEEN_COMMANDS.pattern}|['\"]")
+_AT_QUOTES = lazy_regex(rf"{_BETWEEN_COMMANDS.pattern}|['\"]")
 _MOST_WORDS = 24
 _DEEPEST = 32
 """Words before a command that are skipped."""

@@ -8,6 +8,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.grammar import can_parse, parse
 from wave_agent.shell.values import ShellCommand, Word
 from wave_agent.shell.words import combinations, source
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 # Expansions, escaped line ends, comments and characters that parsers might read differently.
-_NEVER = re.compile(r"(?<![^\s;&|()<>])#|[`\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
+_NEVER = lazy_regex(r"(?<![^\s;&|()<>])#|[`\r\x00-\x08\x0b-\x1f\x7f]|\\\n|[^\x00-\x7f]\s|\\$")
 _BETWEEN = frozenset({"&&", "||", "|", "|&", ";", "\n"})
 _AROUND = frozenset({"(", ")"})
 _WORDS = frozenset({"word", "raw_string", "string", "concatenation", "number", "command_name", "string_content"})
@@ -174,10 +175,10 @@ def _row(node: "Node", *, reading: bool) -> list["Node"] | None:
     return found
 
 
-_HARMLESS = re.compile(r"(?:\d*|&)>>?\s*/dev/null|\d*>&\d|\d*<\s*/dev/null")
+_HARMLESS = lazy_regex(r"(?:\d*|&)>>?\s*/dev/null|\d*>&\d|\d*<\s*/dev/null")
 
 
-_INPUT = re.compile(r"<\s*(?!/dev/)[\w./][\w./-]*")
+_INPUT = lazy_regex(r"<\s*(?!/dev/)[\w./][\w./-]*")
 
 
 def _harmless(redirect: "Node", reading: bool) -> bool:
@@ -187,7 +188,7 @@ def _harmless(redirect: "Node", reading: bool) -> bool:
     return _HARMLESS.fullmatch(text) is not None or (reading and _INPUT.fullmatch(text) is not None)
 
 
-_CONDITION = re.compile(r"\[( (?:[\w./=-]+|!|!=))+ \]")
+_CONDITION = lazy_regex(r"\[( (?:[\w./=-]+|!|!=))+ \]")
 
 
 def _command(node: "Node") -> ShellCommand | None:

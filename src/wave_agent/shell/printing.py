@@ -2,6 +2,7 @@
 
 import re
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import Word
 
 PRINTING = frozenset({"which", "type", "command", "echo", "yes", "printf", "builtin"})
@@ -49,7 +50,7 @@ def _field(form: str, values: list[str]) -> str:
     return decode(value) if form == "%b" else value
 
 
-_ESCAPE = re.compile(
+_ESCAPE = lazy_regex(
     r"\\(?:x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})"
     r"|0?(?P<octal>[0-7]{1,3})|c(?P<control>.)|(?P<one>.))",
     re.DOTALL,

@@ -12,6 +12,7 @@ from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below, possible
 from wave_agent.shell.doubt import forms, may_make
@@ -64,11 +65,11 @@ _DEEPEST_WRAPPING = 24
 _MOST_STEPS = 32
 _LONGEST_WORD = 2000
 _MOST_FILES = 4
-_BLANK = re.compile(r"\$IFS(?!\w)|\$\{IFS\}")
-_CONTINUED = re.compile(r"(\\[^\n])|\\\n")
-_COMMENT = re.compile(r"(?<![^\s;&|()])#[^\n]*")
-_BACKSLASH_IN_FRONT = re.compile(r"(?<=\n)(?=\\(?!\n))")
-_DESCRIPTOR = re.compile(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
+_BLANK = lazy_regex(r"\$IFS(?!\w)|\$\{IFS\}")
+_CONTINUED = lazy_regex(r"(\\[^\n])|\\\n")
+_COMMENT = lazy_regex(r"(?<![^\s;&|()])#[^\n]*")
+_BACKSLASH_IN_FRONT = lazy_regex(r"(?<=\n)(?=\\(?!\n))")
+_DESCRIPTOR = lazy_regex(r"[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -780,15 +781,15 @@ class _TreeReader:
             self.writes[write] = None
 
 
-_INDEX = re.compile(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
+_INDEX = lazy_regex(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
 """Contains a substitution. Only the first bracket is checked, so that the time does not grow quadratically."""
-_INDEX_ENDS = re.compile(r"[\]\n]")
-_BY_NUMBER = re.compile(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
+_INDEX_ENDS = lazy_regex(r"[\]\n]")
+_BY_NUMBER = lazy_regex(r"/proc/[^/]+/(?:exe|fd/\d+)|/dev/fd/\d+|/dev/stdin")
 """Names that do not identify a program."""
-_SIMPLE_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_REMAKES = re.compile(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
+_SIMPLE_VARIABLE = lazy_regex(r"\$(?:\{(\w+)\}|(\w+))")
+_REMAKES = lazy_regex(r"(?:^|=)(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_|command_not_found_handle|expand_aliases$)")
 """These redefine a command."""
-_WORKS_ON = re.compile(rf"{RUNS_PROGRAMS.pattern}|open|write|[>|]|unlink|rename|remove|shutil|Path|File", re.IGNORECASE)
+_WORKS_ON = lazy_regex(rf"{RUNS_PROGRAMS.pattern}|open|write|[>|]|unlink|rename|remove|shutil|Path|File", re.IGNORECASE)
 """In code: it may do something with its input other than showing it."""
 _LONGEST_DATA = 4000
 _KEEPING = frozenset({"dd", "sponge", "tee"})
@@ -800,11 +801,11 @@ _BY_ITSELF: Mapping[str, tuple[str, ...]] = {
 }
 """Files that a program runs without being given their names."""
 _COPYING = frozenset({"cp", "install", "ln", "mv"})
-_BACK = re.compile(r"-|[+-]\d+")
-_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
-_STAR = re.compile(r"(?<![^/])\*(?!\*)")
-_HIDDEN = re.compile(r"`|\$\(")
-_HERE = re.compile(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+_BACK = lazy_regex(r"-|[+-]\d+")
+_ASSIGNS = lazy_regex(r"[A-Za-z_]\w*\+?=")
+_STAR = lazy_regex(r"(?<![^/])\*(?!\*)")
+_HIDDEN = lazy_regex(r"`|\$\(")
+_HERE = lazy_regex(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
 
 
 def _reads_commands(found: SimpleCommand) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import AFTER, EVERYWHERE, LANGUAGES, language
 from wave_agent.shell.options import OptionTable, has, read, value_of, values_of
 from wave_agent.shell.targets import Target
@@ -55,14 +56,14 @@ READERS: Mapping[str, tuple[str, ...]] = {
 """And the options, or words, that make them write."""
 _MOST_READ = {"xxd": 1, "json.tool": 1}
 """Operands that are read; the next one is written."""
-_AWK_WRITES = re.compile(r"[>|]|\bsystem\b|@")
-_SCRIPT_WRITES = re.compile(
+_AWK_WRITES = lazy_regex(r"[>|]|\bsystem\b|@")
+_SCRIPT_WRITES = lazy_regex(
     r"\b(?:open|unlink|rename|system|exec|truncate|ch(?:mod|own)|link|symlink|utime|rmdir|mkdir|qx|eval|do|require"
     r"|sys\w+|File|IO|FileUtils)\b|[`>|]"
 )
 _SYSTEM = ("/bin/", "/sbin/", "/usr/", "/opt/", "/nix/", "/snap/")
-_NO_PATH = re.compile(r"[^\w./~+@%-]+")
-_BARE = re.compile(r"[\w-]*")
+_NO_PATH = lazy_regex(r"[^\w./~+@%-]+")
+_BARE = lazy_regex(r"[\w-]*")
 _MOST_IN_TEXT = 400
 _SHELL = OptionTable("oO", ("--rcfile", "--init-file"))
 AWK = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.patterns import as_written
 from wave_agent.shell.values import ValueOrigin, Word
 from wave_agent.shell.words import Variables, origin, output, searched, source, words
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 READING = frozenset({"<", "<>"})
-_BACKQUOTED = re.compile(r"`([^`]+)`")
-DESCRIPTOR = re.compile(r"\d*-?")
+_BACKQUOTED = lazy_regex(r"`([^`]+)`")
+DESCRIPTOR = lazy_regex(r"\d*-?")
 
 
 REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})

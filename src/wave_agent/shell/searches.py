@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import OptionTable, has, read, value_of, values_of
 from wave_agent.shell.values import Word
 
@@ -41,7 +42,7 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         yield Word("/tmp", static=False, glob="/**/tmp.*")
 
 
-_NAMES_ONLY = re.compile(
+_NAMES_ONLY = lazy_regex(
     r"--name-only|--name-status|--files-with(?:out)?-match(?:es)?|-[a-zA-Z]*[lL][a-zA-Z]*|--porcelain"
 )
 _LISTING = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "grep", "log", "ls-tree", "show", "status"})
@@ -80,8 +81,8 @@ def _grep(words: Sequence[Word]) -> Iterator[Word]:
             yield Word(root.text, root.static, _below(root, named) if deep and named is not None else root.glob)
 
 
-_LISTS_FILES = re.compile(r"--files(?:-with(?:out)?-match(?:es)?)?|-[a-zA-Z]*l[a-zA-Z]*")
-_SHOWS_HIDDEN = re.compile(r"-[a-zA-Z]*[.uHg]|--(?:hidden|unrestricted|i?glob|no-ignore|type-add|ignore-file)")
+_LISTS_FILES = lazy_regex(r"--files(?:-with(?:out)?-match(?:es)?)?|-[a-zA-Z]*l[a-zA-Z]*")
+_SHOWS_HIDDEN = lazy_regex(r"-[a-zA-Z]*[.uHg]|--(?:hidden|unrestricted|i?glob|no-ignore|type-add|ignore-file)")
 
 
 def searched_by_fd(words: Sequence[Word]) -> Iterator[Word]:
@@ -90,7 +91,7 @@ def searched_by_fd(words: Sequence[Word]) -> Iterator[Word]:
     yield from _shown([*own, Word(".")], hidden=any(map(_SHOWS_HIDDEN.match, (word.text for word in own))))
 
 
-_EXECUTES = re.compile(r"-[xX]|--ex")
+_EXECUTES = lazy_regex(r"-[xX]|--ex")
 
 
 def _shown(places: Sequence[Word], *, hidden: bool) -> Iterator[Word]:
@@ -195,5 +196,5 @@ def _below(start: Word, named: Word) -> str:
     return f"{start.pattern.rstrip('/')}/**/{_FIRST.sub('**', named.text)}"
 
 
-_FIRST = re.compile(r"\A(?:\*|\?|\[(?![a-zA-Z]+\])\]?[^\]]*\])\**")
+_FIRST = lazy_regex(r"\A(?:\*|\?|\[(?![a-zA-Z]+\])\]?[^\]]*\])\**")
 """A wildcard at the start of a name."""

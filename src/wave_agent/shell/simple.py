@@ -7,6 +7,7 @@ finding too many commands is not a mistake here.
 
 import re
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
 from wave_agent.shell.printing import decode
 from wave_agent.shell.values import Word
@@ -18,29 +19,29 @@ _DEEPEST = 30
 DECLARING = frozenset({"declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"})
 """Commands that take assignments. The grammar treats them specially."""
 TESTING = frozenset({"[", "test", "[["})
-_BLANK = re.compile(r"(?:[ \t]|\\\n)+")
-_ANY_BLANK = re.compile(r"(?:[ \t\n]|\\\n|(?<=[ \t\n])#[^\n]*)+")
-_PLAIN = re.compile(r"[^ \t\n;&|<>()$`'\"\\]+")
-_PLAIN_WORD = re.compile(r"[^ \t\n;&|<>()$`'\"\\]+(?=[ \t\n;&|<>]|\Z)")
-_OPERATOR = re.compile(r";;&|;;|;&|&&|\|\||\|&|[;&|]")
-_REDIRECT = re.compile(r"(?:[0-9]+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|>>|>&|>\||&>>|&>|<(?!\()|>(?!\())")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]\s]*\])?\+?=")
-_OPEN_SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[^\]]*")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_PARAMETER = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!_-]")
-_FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
-_HEADER = re.compile(r"[ \t\n]*(?:([A-Za-z_]\w*)|(\(\())")
-_TWO_WORDS = re.compile(r"\w[ \t\n]+[A-Za-z_]")
+_BLANK = lazy_regex(r"(?:[ \t]|\\\n)+")
+_ANY_BLANK = lazy_regex(r"(?:[ \t\n]|\\\n|(?<=[ \t\n])#[^\n]*)+")
+_PLAIN = lazy_regex(r"[^ \t\n;&|<>()$`'\"\\]+")
+_PLAIN_WORD = lazy_regex(r"[^ \t\n;&|<>()$`'\"\\]+(?=[ \t\n;&|<>]|\Z)")
+_OPERATOR = lazy_regex(r";;&|;;|;&|&&|\|\||\|&|[;&|]")
+_REDIRECT = lazy_regex(r"(?:[0-9]+|\{[A-Za-z_]\w*\})?(<<<|<<-|<<|<&|<>|>>|>&|>\||&>>|&>|<(?!\()|>(?!\())")
+_ASSIGNMENT = lazy_regex(r"[A-Za-z_]\w*(?:\[[^\]\s]*\])?\+?=")
+_OPEN_SUBSCRIPT = lazy_regex(r"[A-Za-z_]\w*\[[^\]]*")
+_NAME = lazy_regex(r"[A-Za-z_]\w*")
+_PARAMETER = lazy_regex(r"[A-Za-z_]\w*|[0-9@*#?$!_-]")
+_FUNCTION = lazy_regex(r"[ \t]*\([ \t]*\)")
+_HEADER = lazy_regex(r"[ \t\n]*(?:([A-Za-z_]\w*)|(\(\())")
+_TWO_WORDS = lazy_regex(r"\w[ \t\n]+[A-Za-z_]")
 _OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "{"})
 _CLOSING = frozenset({"fi", "done", "}"})
 _UNMODELLED = frozenset({"coproc", "esac", "in", "]]"})
 """If one of these is in command position, something was read differently from Bash."""
 _COMPOUND = frozenset({*_OPENING, "for", "select", "case", "[[", "time", "coproc", "function"})
-_STRING_PART = re.compile(r'[^"\\$`]+')
-_ESCAPED = re.compile(r'\\([$`"\\\n])')
-_EXPANDING = re.compile(r"\\.|\$\(\(|\$\(|\$\{|`|[(){}'\"\\]|[^\\$`(){}'\"]+|\$", re.DOTALL)
-_TO_UNESCAPE = re.compile(r"\\([$`\\])")
-_BACKQUOTED = re.compile(r"`((?:[^`\\]|\\.)*+)`", re.DOTALL)
+_STRING_PART = lazy_regex(r'[^"\\$`]+')
+_ESCAPED = lazy_regex(r'\\([$`"\\\n])')
+_EXPANDING = lazy_regex(r"\\.|\$\(\(|\$\(|\$\{|`|[(){}'\"\\]|[^\\$`(){}'\"]+|\$", re.DOTALL)
+_TO_UNESCAPE = lazy_regex(r"\\([$`\\])")
+_BACKQUOTED = lazy_regex(r"`((?:[^`\\]|\\.)*+)`", re.DOTALL)
 
 
 class SimpleCommand:

@@ -1,7 +1,8 @@
 """Programs that report something, so that a line cannot choose the text they print."""
 
-import re
 from collections.abc import Sequence
+
+from wave_agent.lazy_regex import lazy_regex
 
 _NAMES = (
     "apt-cache arch asdf aws az basename brew bundle cargo cat chezmoi cmake composer conda curl dart date df direnv"
@@ -17,16 +18,16 @@ _PASSING_ON = frozenset(
     {"cat", "egrep", "fgrep", "grep", "head", "sort", "tail", "tee", "uniq", "wc", "gunzip", "zcat"}
 )
 _READING = frozenset({"cat", "egrep", "fgrep", "grep", "head", "rg", "tail", "wc"})
-_OWN_TEXT = re.compile(
+_OWN_TEXT = lazy_regex(
     r"%|format|printf|\$'|--template|-w\b|--jq|<\(|^-+exec|^(?:run|exec|x|dlx|alias|eval|-c|-)$|/dev/|/proc/"
 )
 """In an argument: the caller controls what is printed or run."""
-_OTHER_TEXT = re.compile(r"\$'|<\(|/dev/|/proc/|^-$")
+_OTHER_TEXT = lazy_regex(r"\$'|<\(|/dev/|/proc/|^-$")
 """The same, for programs that read files: they print other text than a file's."""
-_REPLACED = re.compile(rf"{_OTHER_TEXT.pattern}|^-\w*r|^--r|^--pre|^--hostname")
+_REPLACED = lazy_regex(rf"{_OTHER_TEXT.pattern}|^-\w*r|^--r|^--pre|^--hostname")
 """`rg -r` prints something other than what it finds."""
-_DATE = re.compile(r"['\"]?\+['\"]?[%A-Za-z0-9:._ -]*['\"]?")
-_FILE = re.compile(r"[^-].*[A-Za-z.$*]")
+_DATE = lazy_regex(r"['\"]?\+['\"]?[%A-Za-z0-9:._ -]*['\"]?")
+_FILE = lazy_regex(r"[^-].*[A-Za-z.$*]")
 
 
 def reports(words: Sequence[str], *, first: bool) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
 from wave_agent.shell.grammar import spelling
 from wave_agent.shell.patterns import glob_pattern
@@ -113,7 +114,7 @@ def known_words(node: "Node", variables: Variables) -> list[tuple[Word, ...]]:
     return [_fields(reading, variables) for reading in _readings(node, variables)]
 
 
-_ORDINARY = re.compile(r"[\w./:=@%+,-]++")
+_ORDINARY = lazy_regex(r"[\w./:=@%+,-]++")
 """A word without expansions and quotes, like most."""
 
 
@@ -397,9 +398,9 @@ def _reports(node: "Node", *, first: bool) -> bool:
 # While braces are expanded, every segment that is not literal text is one character of the private use area.
 _FIRST, _LAST = 0xE000, 0xF8F0
 _OPEN, _CLOSE = chr(_LAST + 1), chr(_LAST + 2)
-_PRIVATE = re.compile(f"[{chr(_FIRST)}-{_CLOSE}]")
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_SEQUENCE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
+_PRIVATE = lazy_regex(f"[{chr(_FIRST)}-{_CLOSE}]")
+_BRACES = lazy_regex(r"\{([^{}]*)\}")
+_SEQUENCE = lazy_regex(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])")
 
 
 def _fields(reading: Reading, variables: Variables) -> tuple[Word, ...]:
@@ -471,8 +472,8 @@ def _split(text: str, held: list[Segment], blanks: re.Pattern[str]) -> Iterator[
         yield word
 
 
-_WILDCARD = re.compile(r"[*?\[]")
-_TILDE = re.compile(r"~([+-]?)(?=/|$)")
+_WILDCARD = lazy_regex(r"[*?\[]")
+_TILDE = lazy_regex(r"~([+-]?)(?=/|$)")
 _TILDES = {"": "HOME", "+": "PWD", "-": "OLDPWD"}
 
 

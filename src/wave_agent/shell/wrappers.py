@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import EVERYWHERE, carried
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import git_runs
@@ -136,7 +137,7 @@ def _prefix(words: Sequence[Word], prefix: Prefix) -> Iterator[Inner]:
         yield Tail(one.words, where, assignments) if isinstance(one, Tail) else one
 
 
-_ESCAPED = re.compile(r"\\c.*|\\([_tnvfr])|\\(.)|(?:(?<=\s)|^)#.*", re.DOTALL)
+_ESCAPED = lazy_regex(r"\\c.*|\\([_tnvfr])|\\(.)|(?:(?<=\s)|^)#.*", re.DOTALL)
 
 
 def _split_string(text: str) -> str:
@@ -186,7 +187,7 @@ def _shell(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
         yield from _file(rest[0])
 
 
-_STDIN = re.compile(r"/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
+_STDIN = lazy_regex(r"/dev/(?:stdin|fd/0)|/proc/(?:self|thread-self)/fd/0")
 
 
 def _file(word: Word) -> Iterator[Inner]:

@@ -6,6 +6,7 @@ from posixpath import basename, dirname
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import unbundled
 from wave_agent.shell.git import git_targets, users_settings
 from wave_agent.shell.options import Option, OptionTable, has, read, says, several, value_of, values_of
@@ -26,10 +27,10 @@ def targets(words: Sequence[Word]) -> Iterator[Target]:
 # ---------------------------------------------------------------------------------------------- every operand is a path
 
 
-_MODE = re.compile(r"-[rwxXstugoa][rwxXstugoa,+=-]*")
+_MODE = lazy_regex(r"-[rwxXstugoa][rwxXstugoa,+=-]*")
 
 
-_GIVES = re.compile(r"[ugoa]*\+[rwX]+(?:,[ugoa]*\+[rwX]+)*")
+_GIVES = lazy_regex(r"[ugoa]*\+[rwX]+(?:,[ugoa]*\+[rwX]+)*")
 """Permissions that neither make a file executable nor stop it from being so."""
 
 
@@ -280,7 +281,7 @@ def _copies(options: Sequence[Option]) -> Iterator[Target]:
             yield Target(Word(dirname(suffix.text), suffix.static), Reach.INSIDE)
 
 
-_SED_WRITES = re.compile(r"(?=[wW][ \t]*+([^\n;}]*[^\s;}]))")
+_SED_WRITES = lazy_regex(r"(?=[wW][ \t]*+([^\n;}]*[^\s;}]))")
 
 
 _IN_PLACE = OptionTable("eEIMmFrC", attached="i0l")
@@ -299,7 +300,7 @@ def _editor(words: Sequence[Word]) -> Iterator[Target]:
         yield from (Target(Word(file)) for file in _EDITOR_WRITES.findall(word.text))
 
 
-_EDITOR_WRITES = re.compile(r"\b(?:w|wr|write|sav|saveas|wq|x|up|update)!?[ \t]+(?:>>[ \t]*)?([^\n|]+)")
+_EDITOR_WRITES = lazy_regex(r"\b(?:w|wr|write|sav|saveas|wq|x|up|update)!?[ \t]+(?:>>[ \t]*)?([^\n|]+)")
 
 
 def _history(words: Sequence[Word]) -> Iterator[Target]:

@@ -2,15 +2,35 @@
 
 from collections.abc import Mapping
 
-AGENT_KEYS = ("WAVE_API_KEY", "OPENAI_API_KEY")
-ENDPOINTS = ("WAVE_BASE_URL", "OPENAI_BASE_URL")
-"""A URL may contain a user and a password."""
+AGENT_KEYS = (
+    "WAVE_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "MISTRAL_API_KEY",
+)
+ENDPOINTS = (
+    "WAVE_BASE_URL",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_BASE_URL",
+    "GEMINI_BASE_URL",
+    "OPENROUTER_BASE_URL",
+    "MISTRAL_BASE_URL",
+)
+"""A URL may contain a user and a password, or a key in its query."""
 
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
     """The agent's environment in the form that hooks and tools get."""
     kept = {name: value for name, value in environment.items() if name not in AGENT_KEYS}
-    return {**kept, **{name: without_userinfo(kept[name]) for name in ENDPOINTS if name in kept}}
+    return {**kept, **{name: public_url(kept[name]) for name in ENDPOINTS if name in kept}}
+
+
+def public_url(url: str) -> str:
+    """The URL without what may be secret: user, password and query."""
+    return without_userinfo(url.partition("?")[0])
 
 
 def without_userinfo(url: str) -> str:

@@ -2,11 +2,19 @@
 
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 _DIRECTORY = 0o700
 _FILE = 0o600
+STORED_KEYS = "keys.json"
+"""In the agent's own directory, if there are any. `settings.stored_keys` reads and writes it."""
+
+
+def wave_home(environment: Mapping[str, str]) -> Path:
+    """The directory for the agent's own state."""
+    return Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
 
 
 def make_private(directory: Path) -> None:
@@ -35,3 +43,25 @@ def open_private(path: Path, flags: int) -> int:
         with suppress(PermissionError):
             os.fchmod(descriptor, _FILE)
     return descriptor
+
+
+def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Creates or replaces the file in one step. Its content is at no time in a file that others can read.
+
+    Without `sync`, it may be lost in a crash of the system: for what can be found out again.
+    """
+    temporary = path.with_name(f".{path.name}-{os.urandom(6).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, _FILE)
+    try:
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, _FILE)  # The umask may have removed the owner's own permissions.
+            file.write(data)
+            file.flush()
+            if sync:
+                os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise

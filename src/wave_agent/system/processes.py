@@ -9,7 +9,6 @@ import errno
 import math
 import os
 import select
-import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +18,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Literal, Self, TypeAlias
+
+from wave_agent.system.which import which
 
 StreamName: TypeAlias = Literal["stdout", "stderr"]
 Receive: TypeAlias = Callable[[StreamName, bytes], None]
@@ -120,7 +121,7 @@ def find_program(program: str, env: Mapping[str, str], cwd: str) -> str:
         return program
     directories = env.get("PATH", os.defpath).split(os.pathsep)
     path = os.pathsep.join(os.path.join(cwd, directory) for directory in directories)
-    found = shutil.which(program, path=path)
+    found = which(program, path=path)
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
     return found

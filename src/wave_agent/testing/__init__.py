@@ -4,6 +4,7 @@
 `ScriptedModel`            a model that gives scripted replies and records its requests
 `RecordingModelServer`     the same as a real HTTP server on loopback that speaks the chat format
 `FakeHookRunner`           hook results without starting a process
+`FakeMcpHost`              MCP servers whose tools are Python functions, for `Agent.create(mcp_host=…)`
 """
 
 import asyncio
@@ -22,12 +23,22 @@ from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.rules.rule import Places
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
+from wave_agent.testing.mcp_host import FakeMcpHost
 from wave_agent.testing.model_server import RecordingModelServer
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.sample_events import Subject, event_for, event_named, subject
 from wave_agent.workshop.trial import Bench, ProjectJudge, Rehearsal, rehearse
 
-__all__ = ["FakeHookRunner", "HookResult", "RecordingModelServer", "Reply", "ScriptedModel", "call", "run_hook"]
+__all__ = [
+    "FakeHookRunner",
+    "FakeMcpHost",
+    "HookResult",
+    "RecordingModelServer",
+    "Reply",
+    "ScriptedModel",
+    "call",
+    "run_hook",
+]
 
 Answer = HookExecutionResult | Callable[[HookJob], HookExecutionResult]
 

@@ -7,6 +7,9 @@ In an asynchronous test:
         await agent.send_message("Hi")
     assert server.requests[0].body["messages"][-1]["content"] == "Hi"
 
+It speaks all APIs of the agent: a POST to `…/chat/completions`, `…/messages` or `…/responses` gets the next reply in
+the form of that API.
+
 In a synchronous test, or one that starts `wave` as a process:
 
     with RecordingModelServer.in_thread(["Hello!"]) as server:
@@ -38,7 +41,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct
 
 from wave_agent.errors import ModelError
-from wave_agent.models.chat_replies import chunks, delta, whole
+from wave_agent.models import anthropic_replies, chat_replies, responses_replies
+from wave_agent.models.chat_replies import delta
 from wave_agent.models.scripted import Reply, as_reply, out_of_replies
 
 if TYPE_CHECKING:
@@ -88,6 +92,8 @@ class RecordedRequest(Struct):
     """The body as a JSON object; empty if it is not one."""
     connection: int
     """The number of its connection, from 1: requests with the same number shared one."""
+    api: str = ""
+    """The API that the client speaks, as in `--api`; empty for requests to another path."""
     disconnected: bool = False
     """The client disconnected before the response was complete."""
 
@@ -96,8 +102,16 @@ ServerAnswer = str | Reply | Status | Events | Whole | Hang | Exception
 ServerScript = ServerAnswer | Callable[[RecordedRequest], ServerAnswer]
 
 
+APIS: Mapping[str, str] = {
+    "/chat/completions": "openai-chat",
+    "/messages": "anthropic",
+    "/responses": "openai-responses",
+}
+"""By the end of the path."""
+
+
 class RecordingModelServer:
-    """Speaks the OpenAI chat format on an ephemeral port of 127.0.0.1. See the module docstring for usage."""
+    """Speaks the agent's APIs on an ephemeral port of 127.0.0.1. See the module docstring for usage."""
 
     def __init__(
         self,
@@ -107,7 +121,8 @@ class RecordingModelServer:
         elsewhere: Mapping[str, Any] | None = None,
     ) -> None:
         """With `tls` it speaks https; `replies` may be infinite. `elsewhere` maps other requests, by method and path
-        without the query (`"GET /v1/models"`), to JSON responses; anything else gets status 404."""
+        without the query (`"GET /v1/models"`), to JSON responses, a `Status` or `Hang()`; anything else gets status
+        404."""
         self._replies = iter(replies)
         self._elsewhere = elsewhere or {}
         self._tls = tls
@@ -120,6 +135,8 @@ class RecordingModelServer:
         self._stopping = asyncio.Event()
         self.requests: list[RecordedRequest] = []
         """Requests to the model, in order."""
+        self.other_requests: list[RecordedRequest] = []
+        """All other requests, in order."""
 
     @property
     def base_url(self) -> str:
@@ -211,12 +228,20 @@ class RecordingModelServer:
             writer.transport.abort() if wire.cut else writer.close()
 
     async def _answer(self, request: RecordedRequest, wire: "_Wire") -> None:
-        if request.method != "POST" or not request.path.partition("?")[0].endswith("/chat/completions"):
-            answer = self._elsewhere.get(f"{request.method} {request.path.partition('?')[0]}")
+        path = request.path.partition("?")[0]
+        request.api = next((api for end, api in APIS.items() if request.method == "POST" and path.endswith(end)), "")
+        if not request.api:
+            self.other_requests.append(request)
             none = Status(404, _error(f"there is no {request.method} {request.path} here"))
-            await wire.status(none if answer is None else Status(200, answer))
+            answer = self._elsewhere.get(f"{request.method} {path}", none)
+            if isinstance(answer, Hang):
+                await wire.hold(asyncio.Event())
+            await wire.status(answer if isinstance(answer, Status) else Status(200, answer))
             return
         self.requests.append(request)
+        if (refused := self.refusal(request)) is not None:
+            await wire.status(refused)
+            return
         answer = self._next_answer(request)
         streamed = bool(request.body.get("stream"))
         match answer:
@@ -227,12 +252,16 @@ class RecordingModelServer:
             case Events():
                 await wire.stream(answer)
             case Whole():
-                await wire.reply(as_reply(answer.reply), streamed=False)
+                await wire.reply(as_reply(answer.reply), request, streamed=False)
             case Exception():
                 status = (isinstance(answer, ModelError) and answer.status) or 500
                 await wire.status(Status(status, _error(str(answer))))
             case _:
-                await wire.reply(as_reply(answer), streamed=streamed)
+                await wire.reply(as_reply(answer), request, streamed=streamed)
+
+    def refusal(self, request: RecordedRequest) -> Status | None:
+        """For subclasses: a response to this request that takes no reply from the script."""
+        return None
 
     def _next_answer(self, request: RecordedRequest) -> ServerAnswer:
         try:
@@ -343,19 +372,30 @@ class _Wire(Struct):
                 await self.chunk(event)
             else:
                 text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
-                await self.chunk(f"data: {text}\n\n".encode())
+                named = "" if isinstance(event, str) or "type" not in event else f"event: {event['type']}\n"
+                await self.chunk(f"{named}data: {text}\n\n".encode())
         if script.end == "cut":
             self.cut = True
             raise _Cut
         await self.send((b"e\r\ndata: [DONE]\n\n\r\n" if script.end == "done" else b"") + b"0\r\n\r\n")
 
-    async def reply(self, reply: Reply, *, streamed: bool) -> None:
+    async def reply(self, reply: Reply, request: RecordedRequest, *, streamed: bool) -> None:
         if reply.gate is not None:
             await self.hold(reply.gate)
-        if streamed:
-            await self.stream(Events(chunks(reply), "cut" if reply.error else "done"))
+        if not streamed:
+            await self.status(Status(200, _WHOLE[request.api](reply)))
+        elif request.api == "openai-chat":
+            await self.stream(Events(chat_replies.chunks(reply), "cut" if reply.error else "done"))
         else:
-            await self.status(Status(200, whole(reply)))
+            await self.stream(Events(_STREAMED[request.api](reply), "cut" if reply.error else "bare"))
+
+
+_STREAMED = {"anthropic": anthropic_replies.events, "openai-responses": responses_replies.events}
+_WHOLE = {
+    "openai-chat": chat_replies.whole,
+    "anthropic": anthropic_replies.whole,
+    "openai-responses": responses_replies.whole,
+}
 
 
 def _error(message: str) -> dict[str, Any]:

@@ -6,19 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from wave_agent.messages import Image
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.permissions.sandbox import Sandbox
 from wave_agent.shell.values import Placed, WriteTarget, escape
 from wave_agent.system.processes import Ledger, no_ledger
 from wave_agent.system.real_files import Seen
 from wave_agent.system.reentrancy import Door, no_door
 from wave_agent.tools.room import Room, room_in
+
+if TYPE_CHECKING:
+    from wave_agent.permissions.sandbox import Sandbox
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -35,6 +37,8 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     """The call asked for a longer result than usual."""
     images: tuple[Image, ...] = ()
     """Images shown to the model with the text, if it accepts images."""
+    beside: Mapping[str, Any] = {}
+    """What the result adds to the tool's `hook_facts`: fields by fact. Dropped when a hook replaces the result."""
     original: str | None = None
     """The former text of the file that the call changed. For hooks whose dialect includes it."""
     keep: Callable[[], None] = lambda: None
@@ -73,7 +77,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """A hook may still replace the result: none of it may reach the disk before `ToolResult.keep`."""
     ledger: Ledger = no_ledger
     """For code that starts a process."""
-    sandbox: Sandbox | None = None
+    sandbox: "Sandbox | None" = None
     """The sandbox for commands, if any."""
     window: Callable[[], int | None] = lambda: None
     """The model's context window in tokens, if known by now."""
@@ -86,6 +90,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     unread: tuple[str, ...] = ()
     """Regular expressions for real paths that rules keep a search from opening."""
+
+    elicit: Callable[[Any], Awaitable[Any]] | None = None
+    """Answers what an MCP server asks the user. None: nobody can be asked."""
 
     door: Door = no_door
     """Entered around code of the embedding program, in whatever thread it runs."""
@@ -120,6 +127,12 @@ class Tool(ABC):
     """It checks the progress of something else: repeating the same call, with the same result, is fine."""
     notes_changes: ClassVar[bool] = False
     """It notes itself which files it changes, in `FileChanges`."""
+    brief: ClassVar[str] = ""
+    """The description for small models, which then get only `brief_fields` of the input. Empty: made from the full
+    one, with all fields."""
+    brief_fields: ClassVar[tuple[str, ...]] = ()
+    dispensable: ClassVar[bool] = False
+    """Small models are not offered this tool: they do better with fewer."""
     Input: ClassVar[type[Struct]]
 
     @abstractmethod
@@ -142,6 +155,10 @@ class Tool(ABC):
         """Something that a call started is still running."""
         return False
 
+    def is_of_use(self) -> bool:
+        """A dispensable tool may be called now, although it was not offered: a result has named it."""
+        return False
+
     def directory(self) -> str:
         """The directory it has moved the session to; empty: the session is where it was started."""
         return ""
@@ -149,6 +166,27 @@ class Tool(ABC):
     async def close(self) -> str | None:
         """Ends what the tool left running. Called once, when the session ends. Returns a notice for the user."""
         return None
+
+    def hook_facts(self) -> Mapping[str, Any]:
+        """Stdin fields that hooks get about every call of this tool, besides its name and input."""
+        return {}
+
+    def other_names(self) -> tuple[str, ...]:
+        """Names under which rules that restrict may mean this tool."""
+        return ()
+
+    def claims_to_read(self) -> bool:
+        """It says of itself that it only reads, and the user chose to believe that: in the modes `default` and
+        `acceptEdits` it runs without asking."""
+        return False
+
+    def may_name(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[str, ...]:
+        """Absolute paths that the input may name, if it is not known which of its fields contain paths."""
+        return ()
+
+    def bases(self) -> tuple[str, ...]:
+        """Further directories that relative paths in its input may start from."""
+        return ()
 
     # ---------------------------------------------------------------------------------------------------- for the agent
 

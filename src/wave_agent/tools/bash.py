@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,9 +14,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SandboxError
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.shell.values import ParsedLine, Placed, Reach, Word, WriteTarget
 from wave_agent.system.private_files import make_private
+from wave_agent.system.which import which
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import KnownFiles, uninterrupted
@@ -27,10 +28,10 @@ from wave_agent.tools.shells import Shells, started
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 """For commands: no one is there to use an editor or answer a prompt that git would open."""
-_NAMED_GIT = re.compile(r"\bgit\b")
-_LOOPS = re.compile(r"\b(?:for|while|until|select|xargs|watch|function|alias|trap|PROMPT_COMMAND)\b|\(\s*\)")
+_NAMED_GIT = lazy_regex(r"\bgit\b")
+_LOOPS = lazy_regex(r"\b(?:for|while|until|select|xargs|watch|function|alias|trap|PROMPT_COMMAND)\b|\(\s*\)")
 """With these, a command that is written once may run again, in a repository it has changed."""
-_GIVEN = re.compile(r"(\w+)\+?=")
+_GIVEN = lazy_regex(r"(\w+)\+?=")
 _EDITORS = ("GIT_SEQUENCE_EDITOR", "GIT_EDITOR", "EDITOR", "VISUAL")
 _DEFAULT_TIMEOUT = 120_000
 _LONGEST_TIMEOUT = 600_000
@@ -43,7 +44,7 @@ _TRAP = "{{ command pwd >|{file}; }} 2>/dev/null || :"
 
 def default_shell() -> str:
     """The shell that runs commands."""
-    return shutil.which("bash") or "/bin/sh"
+    return which("bash") or "/bin/sh"
 
 
 class BashInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +65,8 @@ class Bash(Tool):
         "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell, and you "
         "are notified when it ends. Prefer Read, Grep, Glob, Edit and Write to cat, grep, find, sed and echo."
     )
+    brief: ClassVar[str] = "Runs a shell command and returns its output."
+    brief_fields: ClassVar[tuple[str, ...]] = ("command",)
     kind: ClassVar[ToolKind] = ToolKind.ACTS
     Input: ClassVar[type[Struct]] = BashInput
 

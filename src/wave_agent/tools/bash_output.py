@@ -23,6 +23,7 @@ class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class BashOutput(Tool):
     name: ClassVar[str] = "BashOutput"
     description: ClassVar[str] = "Returns new output of a background command, and whether it is still running."
+    dispensable: ClassVar[bool] = True
     kind: ClassVar[ToolKind] = ToolKind.READS
     own: ClassVar[bool] = True
     polls: ClassVar[bool] = True
@@ -30,6 +31,9 @@ class BashOutput(Tool):
 
     def __init__(self, shells: Shells) -> None:
         self._shells = shells
+
+    def is_of_use(self) -> bool:
+        return self._shells.any_started
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: BashOutputInput = arguments

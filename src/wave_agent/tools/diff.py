@@ -2,12 +2,14 @@
 
 import re
 
+from wave_agent.lazy_regex import lazy_regex
+
 _CONTEXT = 3
 _LINES = 200
 _LINE_LENGTH = 500
 _WORTH_COMPARING = 4000
 """Number of changed lines, old and new together, beyond which comparing them would take too long."""
-_HUNK = re.compile(r"@@ -(\d+)(.*?) \+(\d+)(.*? @@)", re.DOTALL)
+_HUNK = lazy_regex(r"@@ -(\d+)(.*?) \+(\d+)(.*? @@)", re.DOTALL)
 
 
 def unified_diff(before: str, after: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
@@ -14,8 +15,8 @@ from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.encoding import DecodedText, decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_NEWLINE = re.compile(r"\r?\n")
+_SURROGATE = lazy_regex("[\ud800-\udfff]")
+_NEWLINE = lazy_regex(r"\r?\n")
 
 
 class EditInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +31,13 @@ class Edit(Tool):
     description: ClassVar[str] = (
         "Replaces old_string with new_string in a file that has been read. old_string must match exactly, including "
         "whitespace, and occur once: add surrounding lines until it does, or set replace_all."
+    )
+    brief: ClassVar[str] = "Replaces old_string, exactly as it is in the file, with new_string."
+    brief_fields: ClassVar[tuple[str, ...]] = (
+        "file_path",
+        "old_string",
+        "new_string",
+        "replace_all",
     )
     kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)

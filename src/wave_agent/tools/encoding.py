@@ -1,7 +1,8 @@
 """Decodes the bytes of a file, and encodes them again without changing unedited parts. Has only fast imports."""
 
 import codecs
-import re
+
+from wave_agent.lazy_regex import lazy_regex
 
 _BOMS = (
     # The UTF-32 mark starts with the UTF-16 one.
@@ -24,8 +25,8 @@ IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF")
 """The first bytes of image formats that models accept, and of some other files."""
 _SAMPLE = 8192
 """Bytes at the start that decide whether a file is text."""
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not whitespace, backspace or escape
-_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_CONTROLS = lazy_regex(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # not whitespace, backspace or escape
+_MULTIBYTE = lazy_regex(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 
 class DecodedText:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import hashlib
+import json
 import os
 import stat
 import threading
@@ -68,8 +69,9 @@ class KnownFiles:
         """Whether this is the content the model last saw. `path` is one of `latest`."""
         return self._seen.get(path) == _digest(data)
 
-    def check(self, path: str, data: bytes) -> None:
-        """Raises `FileRefusedError` unless the model has seen exactly this content.
+    def check(self, path: str, data: bytes, hint: str = "") -> None:
+        """Raises `FileRefusedError` unless the model has seen exactly this content. `hint` ends the message about a
+        file that was never read.
 
         The content decides, not the modification time: a file that was only touched is unchanged, and one that was
         changed within the clock's resolution is not.
@@ -77,8 +79,8 @@ class KnownFiles:
         seen = self._seen.get(resolve_or_keep(path))
         if seen is None:
             raise FileRefusedError(
-                f"{path} exists and has not been read since this session was started or resumed. "
-                "Read it first, then try again."
+                f"{path} exists and has not been read since this session was started or resumed. Read it first: call "
+                f"Read with {json.dumps({'file_path': path}, ensure_ascii=False)}, then make this call again.{hint}"
             )
         if seen != _digest(data):
             raise FileRefusedError(f"{path} has changed since it was read. Read it again, then try again.")

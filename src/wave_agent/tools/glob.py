@@ -22,6 +22,8 @@ class Glob(Tool):
         "Finds files by name, such as *.py (at any depth), src/**/*.{ts,tsx} or docs/*. Sorted by name; skips .git and "
         "what .gitignore excludes."
     )
+    brief: ClassVar[str] = "Finds files by name, such as *.py or docs/*.md."
+    brief_fields: ClassVar[tuple[str, ...]] = ("pattern",)
     kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("path",)
     Input: ClassVar[type[Struct]] = GlobInput
@@ -36,7 +38,7 @@ class Glob(Tool):
             answer = await run_search(request, seen, context)
         except FileRefusedError as refusal:
             return refusal.result()
-        lines = answer["lines"] or ["No files found."]
+        lines = answer["lines"] or ["No files found.", "[Glob looks at names only: to search in files, use Grep]"]
         if answer["cut"]:
             shown, there = len(answer["lines"]), answer["files"]
             lines.append(f"[{shown:,} of {there:,} files shown: use a narrower pattern or path]")

@@ -41,6 +41,11 @@ class Grep(Tool):
         "Searches file contents for a regular expression. Sorted by name; skips binary files, .git and what .gitignore "
         "excludes."
     )
+    brief: ClassVar[str] = "Finds the files whose text matches a regular expression, or the lines of one file."
+    brief_fields: ClassVar[tuple[str, ...]] = (
+        "pattern",
+        "path",
+    )
     kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("path",)
     Input: ClassVar[type[Struct]] = GrepInput

@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.text import did_you_mean
 
-_PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
-_STEP = re.compile(r"\.([^.\[]+)|\[(?:\.\.\.|\d+)\]")
-_UNKNOWN = re.compile(r"unknown field `(.*?)`")
-_MISSING = re.compile(r"missing required field `")
-_VALUE = re.compile(r"^Invalid enum value '?(.*?)'?(?= - at|$)", re.DOTALL)
+_PLACE = lazy_regex(r" - at `(?:key in )?\$(.*)`$")
+_STEP = lazy_regex(r"\.([^.\[]+)|\[(?:\.\.\.|\d+)\]")
+_UNKNOWN = lazy_regex(r"unknown field `(.*?)`")
+_MISSING = lazy_regex(r"missing required field `")
+_VALUE = lazy_regex(r"^Invalid enum value '?(.*?)'?(?= - at|$)", re.DOTALL)
 
 
 def explained(problem: str, schema: Mapping[str, Any]) -> str:

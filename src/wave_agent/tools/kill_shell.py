@@ -16,12 +16,16 @@ class KillShellInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class KillShell(Tool):
     name: ClassVar[str] = "KillShell"
     description: ClassVar[str] = "Ends a background command and everything it started."
+    dispensable: ClassVar[bool] = True
     kind: ClassVar[ToolKind] = ToolKind.ACTS
     own: ClassVar[bool] = True
     Input: ClassVar[type[Struct]] = KillShellInput
 
     def __init__(self, shells: Shells) -> None:
         self._shells = shells
+
+    def is_of_use(self) -> bool:
+        return self._shells.any_started
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: KillShellInput = arguments

@@ -32,6 +32,8 @@ class Read(Tool):
         "For a part of a long file set offset and limit. Also reads images, notebooks (as cells) and PDFs (as text). A "
         "file must be read before Edit or Write may change it."
     )
+    brief: ClassVar[str] = "Reads a file, with line numbers. Read a file before you edit it."
+    brief_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     kind: ClassVar[ToolKind] = ToolKind.READS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
     Input: ClassVar[type[Struct]] = ReadInput

@@ -1,9 +1,8 @@
 """The built-in tools, and finding a tool by name."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from wave_agent.text import nearest
 from wave_agent.tools.base import Tool, ToolInputError
 from wave_agent.tools.bash import Bash
 from wave_agent.tools.bash_output import BashOutput
@@ -40,46 +39,31 @@ def builtin_tools(
     )
 
 
-_KNOWN_ELSEWHERE = {
-    "Bash": "shell sh cmd terminal console exec execute run command runcommand executecommand runshellcommand "
-    "localshell runinterminal runterminalcmd shellcommand python ipython",
-    "Read": "cat view open openfile readfile viewfile getfilecontents readmanyfiles showfile fileread head tail",
-    "Write": "create createfile writefile writetofile savefile newfile filewrite insert",
-    "Edit": "strreplace strreplaceeditor strreplacebasededittool applypatch applydiff editfile replace replaceinfile "
-    "multiedit patch searchreplace notebookedit updatefile modifyfile fileedit editor texteditor",
-    "Glob": "ls dir list listdir listdirectory listfiles find findfiles findbyname filesearch searchfiles "
-    "tree globtool",
-    "Grep": "search searchtext searchcode searchfilecontent codebasesearch codesearch ripgrep rg grepsearch "
-    "findinfiles",
-    "TodoWrite": "todo todos todoread updateplan plan updatetodos manageplan",
-    "BashOutput": "getoutput readoutput shelloutput taskoutput",
-    "KillShell": "kill killbash killprocess killtask stop",
-}
-"""Other agents' names for these tools, used by models that learnt them: lower case, letters and digits only."""
+class GrowingTools(Mapping[str, Tool]):
+    """The tools of a session, and after them those that others add while it runs. No added tool takes a name that is
+    in use."""
+
+    def __init__(self, own: Mapping[str, Tool], added: Mapping[str, Tool]) -> None:
+        """`added` may change at any time."""
+        self._own = own
+        self._added = added
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._own[name] if name in self._own else self._added[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from [name for name in self._added if name not in self._own]
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
 
-def find_tool(name: str, tools: Iterable[Tool]) -> Tool:
-    """Raises a `ToolInputError` that names the likeliest tool and all tools."""
+def find_tool(name: str, tools: Iterable[Tool], given: Mapping[str, Any] | None = None) -> Tool:
+    """Raises a `ToolInputError` that says which tool to call instead, judging by the name and the input of the call."""
     by_name = {tool.name: tool for tool in tools}
     if name in by_name:
         return by_name[name]
-    meant = _likeliest(name, by_name)
-    advice = f" Call {meant} instead." if meant else ""
-    raise ToolInputError(f'There is no tool "{name}".{advice} The tools are {", ".join(by_name)}.')
+    from wave_agent.tools.unknown_tools import advice  # lazy: most calls name a tool that exists
 
-
-def _likeliest(name: str, known: Iterable[str]) -> str | None:
-    # Some models prepend a namespace: functions.Bash, default_api:Read.
-    names = [_plain(name), _plain(re.split(r"[.:/]", name)[-1])]
-    by_plain = {_plain(one): one for one in known}
-    for elsewhere in names:
-        if elsewhere in by_plain:
-            return by_plain[elsewhere]
-        for tool, others in _KNOWN_ELSEWHERE.items():
-            if elsewhere in others.split():
-                return tool if tool in by_plain.values() else None
-    return next((found for one in names if (found := nearest(one, by_plain.values())) is not None), None)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    raise ToolInputError(f'There is no tool "{name}". {advice(name, by_name, given or {})}')

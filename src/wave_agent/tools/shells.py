@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import HARNESS, Block, Message, TextBlock, ToolBlock
 from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError
@@ -116,8 +117,8 @@ def started(shell: Shell) -> str:
     return f"{text} All its output goes to {whole}" if whole else text
 
 
-_STARTED = re.compile(r"^Started in the background as (bash_\d+): .*?(?: All its output goes to (.+))?$", re.MULTILINE)
-_ENDED = re.compile(
+_STARTED = lazy_regex(r"^Started in the background as (bash_\d+): .*?(?: All its output goes to (.+))?$", re.MULTILINE)
+_ENDED = lazy_regex(
     r"^\[(bash_\d+): (?!running\b)|^(bash_\d+) (?:and everything|was over)|command (bash_\d+) \(", re.MULTILINE
 )
 
@@ -139,7 +140,7 @@ def earlier_shells(messages: Sequence[Message]) -> tuple[EarlierShell, ...]:
 
 
 _RESUMED = "The session was resumed: commands start in the project again"
-_MOVED = re.compile(rf"^\[?Commands (?:now )?start in (/.*?)\.(?: Relative paths |$)|{_RESUMED}", re.MULTILINE)
+_MOVED = lazy_regex(rf"^\[?Commands (?:now )?start in (/.*?)\.(?: Relative paths |$)|{_RESUMED}", re.MULTILINE)
 
 
 def directory_left(messages: Sequence[Message]) -> str | None:
@@ -179,6 +180,11 @@ class Shells:
         self._untold = [shell for shell in earlier if not shell.end_is_known]
         # A name identifies one command, even after the session was resumed.
         self._started = max((int(shell.name.removeprefix("bash_")) for shell in earlier), default=0)
+
+    @property
+    def any_started(self) -> bool:
+        """Whether this session, or the one it continues, has run a command in the background."""
+        return self._started > 0
 
     def start(self, command: str, launch: Launch, context: ToolContext) -> Shell:
         """Raises `ToolInputError` if too many are running, `OSError` or `RuntimeError` if resources have run out."""

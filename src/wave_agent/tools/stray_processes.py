@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.orphans import LiveProcess, environment_of, live_processes
 from wave_agent.system.processes import ENDING, GLANCE, end_groups, signal_group
 from wave_agent.text import strip_controls
@@ -26,7 +27,7 @@ _LINGER = 0.25
 _WIDTH = 100
 """Characters of a command line that are shown."""
 
-_USERS_OWN = re.compile(
+_USERS_OWN = lazy_regex(
     r"(?:\S*/)?(?:"
     r"tmux|screen|SCREEN|zellij"  # terminals, with whatever runs in them
     r"|ssh-agent|gpg-agent|keyboxd|dirmngr|dbus-daemon|dbus-launch"  # agents of the login

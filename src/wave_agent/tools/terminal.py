@@ -1,6 +1,6 @@
 """What a terminal would show of a command's output: only the last state of a progress bar, not all of them."""
 
-import re
+from wave_agent.lazy_regex import lazy_regex
 
 ROW = 4096
 """Characters after which a line wraps to a new row, to whose start `\\r` then returns. Real terminals have fewer."""
@@ -9,14 +9,14 @@ _RIGHTMOST = 200
 
 _SEQUENCE = r"(?:\x1b\[|\x9b)"
 _BODY = r"[0-?]{0,24}[ -/]{0,4}"
-_MOVES = re.compile(rf"[\r\x08]|{_SEQUENCE}[0-9;]{{0,16}}[CDGJK]")
+_MOVES = lazy_regex(rf"[\r\x08]|{_SEQUENCE}[0-9;]{{0,16}}[CDGJK]")
 """Sequences that move the cursor within its line, or erase."""
-_STEP = re.compile(
+_STEP = lazy_regex(
     rf"(?P<text>[^\r\x08\x1b\x9b]+)|\r|\x08|{_SEQUENCE}(?P<count>[0-9]{{0,4}})[0-9;]{{0,12}}(?P<move>[CDGJK])"
     rf"|{_SEQUENCE}{_BODY}[@-~]?|\x1b"
 )
-_INVISIBLE = re.compile(rf"{_SEQUENCE}{_BODY}[@-~]?|\x1b")
-_UNFINISHED = re.compile(rf"(?:\r|\x1b|{_SEQUENCE}{_BODY})\Z")
+_INVISIBLE = lazy_regex(rf"{_SEQUENCE}{_BODY}[@-~]?|\x1b")
+_UNFINISHED = lazy_regex(rf"(?:\r|\x1b|{_SEQUENCE}{_BODY})\Z")
 _LONGEST_SEQUENCE = 32
 _SPECIAL = ("\r", "\x08", "\x1b", "\x9b")
 """Searched for first, one by one: in text without any, that is a hundred times as fast as a regular expression."""

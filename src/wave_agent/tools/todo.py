@@ -28,6 +28,7 @@ class TodoWrite(Tool):
         "Replaces the todo list, for work of three steps or more. Only one item at a time is in_progress; mark it "
         "completed as soon as it is done."
     )
+    dispensable: ClassVar[bool] = True
     kind: ClassVar[ToolKind] = ToolKind.READS
     Input: ClassVar[type[Struct]] = TodoWriteInput
 

@@ -13,6 +13,8 @@ from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.encoding import decode, like, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
 
+_REPLACES = " It would replace the whole file: to change a part or to add to it, use Edit instead."
+
 
 class WriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     file_path: Annotated[str, Meta(min_length=1)]
@@ -24,6 +26,11 @@ class Write(Tool):
     description: ClassVar[str] = (
         "Writes a whole file (UTF-8), creating directories as needed. An existing file must have been read before, and "
         "keeps its line endings. To change a part of a file use Edit."
+    )
+    brief: ClassVar[str] = "Writes a whole file. To change a part of a file, use Edit."
+    brief_fields: ClassVar[tuple[str, ...]] = (
+        "file_path",
+        "content",
     )
     kind: ClassVar[ToolKind] = ToolKind.EDITS
     path_fields: ClassVar[tuple[str, ...]] = ("file_path",)
@@ -49,7 +56,7 @@ class Write(Tool):
         with self._known.lock:
             before = existing(path, seen)
             if before is not None:
-                self._known.check(path, before)
+                self._known.check(path, before, _REPLACES)
                 data = like(before, data)
             replace(path, data, seen)
             self._known.note(path, data)

@@ -22,6 +22,7 @@ FLOW_WORDS: Mapping[Flow, str] = {
     Flow.FEEDBACK: "The tool has run; the model gets the reason and continues.",
     Flow.KEEP_WORKING: "The turn does not end: the model continues.",
     Flow.SKIP_COMPACTION: "Nothing is summarised.",
+    Flow.DECLINE: "The MCP server's question is declined.",
     Flow.END_TURN: "The turn ends.",
 }
 _PERMISSION_WORDS: Mapping[Ruling, str] = {

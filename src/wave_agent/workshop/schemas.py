@@ -13,9 +13,10 @@ from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import COMMON_STDIN, EFFECTS, EVENTS, EventRow, HookEvent, OnFailure, StdinField
 from wave_agent.hooks.execution import BodyFormat
 from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, TYPES
-from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home
+from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home, fields_of
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.settings.layers import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
+from wave_agent.settings.mcp_keys import MCP_SETTINGS
 
 Schema = dict[str, Any]
 
@@ -32,6 +33,8 @@ def settings_schema() -> Schema:
     for value in VALUES:
         if not value.section:
             properties[value.key] = _described(_or_null(SCHEMAS[value.reader]), value.meaning)
+    for name, key in MCP_SETTINGS.items():
+        properties[name] = _described(_or_null(key.schema), key.meaning)
     properties["hooks"] = _or_null(_hooks_schema())
     for section in KEYS:
         if section not in properties:
@@ -135,6 +138,11 @@ def _hook(**more: Schema) -> Schema:
         "allowedEnvVars": _described(
             _or_null({"type": "array", "items": _TEXT}), "type http, for other agents: variables that headers may use"
         ),
+        "server": _described(_or_null(_TEXT), "type mcp_tool: the name of an MCP server"),
+        "tool": _described(_or_null({"type": "string", "pattern": r"\S"}), "type mcp_tool: the server's tool to call"),
+        "input": _described(
+            _or_null({"type": "object"}), "type mcp_tool: its arguments; ${tool_input.x} is a value of the event"
+        ),
         "shell": _described(_or_null({"enum": list(SHELLS)}), "the shell the command is written for"),
         "format": _described(_or_null(_words(BodyFormat)), "type http: the format of request and response"),
         "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
@@ -151,11 +159,15 @@ def _hook(**more: Schema) -> Schema:
         **more,
     }
     others = [row.dialect.value for row in DIALECTS.values() if row.takes_other_types]
-    given = {main: {"type": "string"} for main in ("command", "target", "url")}
+    given = {main: {"type": "string"} for main in ("command", "target", "url", "server", "tool")}
     kinds = [
         {"properties": {"type": {"enum": ["command", None]}, "command": given["command"]}, "required": ["command"]},
         {"properties": {"type": {"const": "python"}, "target": given["target"]}, "required": ["type", "target"]},
         {"properties": {"type": {"const": "http"}, "url": given["url"]}, "required": ["type", "url"]},
+        {
+            "properties": {"type": {"const": "mcp_tool"}, "server": given["server"], "tool": given["tool"]},
+            "required": ["type", "server", "tool"],
+        },
         {
             "properties": {"dialect": {"enum": others}, "type": {"type": "string", "not": {"enum": list(TYPES)}}},
             "required": ["dialect", "type"],
@@ -191,7 +203,7 @@ def _outputs(row: EventRow, homes: tuple[Home, ...], *, only: Iterable[str] | No
     taken = None if only is None else set(only)
     return {
         field.name: _described(_or_null(_output(row, field)), field.meaning)
-        for field in FIELDS.values()
+        for field in fields_of(row).values()
         if field.home in homes and (taken is None or field.name in taken)
     }
 
@@ -200,6 +212,7 @@ def _output(row: EventRow, field: Field) -> Schema:
     special: dict[str, Schema] = {
         "decision": {"enum": list(row.decision_words)},
         "permissionDecision": {"enum": list(row.permission_words)},
+        "action": {"enum": list(row.action_words)},
         "hookEventName": {"const": row.event.value},
     }
     types = [_JSON_TYPES[kind] for kind in (field.type, *field.also)]

@@ -22,12 +22,12 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow
 from wave_agent.hooks.execution import HookExecutionResult, HookRunner
-from wave_agent.hooks.manager import HookManager, SessionFacts, ToolFacts
+from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.hooks.semantics import kinds_of, rule_of
-from wave_agent.hooks.stage import EffectsOf
+from wave_agent.hooks.stage import EffectsOf, ToolFacts
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
 from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, Ruling, decide
 from wave_agent.permissions.git.effects import GitLine, changed_by_git, meddles
@@ -98,7 +98,7 @@ class ProjectJudge(Struct, frozen=True, kw_only=True):
             rules=self.rules,
             places=self.places,
             directories=tuple(self.directories),
-            protected=self.protected,
+            find_protected=lambda: self.protected,
         )
 
     def _changed_by_git(self, question: GitLine) -> str | None:

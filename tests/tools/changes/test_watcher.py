@@ -486,3 +486,28 @@ def test_a_project_that_is_replaced_as_a_whole(project: Project, watching: Watch
     assert project.names(watcher.settle()) == {"a": "deleted", "b/c": "deleted", "b/d": "deleted"}
     write(project.root, {"a": "1"})
     assert project.names(watcher.settle()) == {"a": "created"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel reports nothing elsewhere")
+def test_it_is_quiet_until_something_happens(project: Project) -> None:
+    write(project.root, {"a": "1"})
+    watcher = ProjectWatcher(str(project.root), project.private, environment=project.environment)
+    assert not watcher.is_quiet()  # not armed
+    watcher.arm()
+    assert watcher.is_quiet()
+    project.sh("echo 2 > a")
+    assert not watcher.is_quiet()
+    assert project.names(watcher.settle()) == {"a": "changed"}
+    assert watcher.is_quiet()
+    project.root.rename(project.root.with_name("other"))
+    project.root.mkdir()
+    assert not watcher.is_quiet()  # another directory is in its place
+    watcher.close()
+    assert watcher.is_quiet()
+
+
+def test_it_is_never_quiet_if_all_files_are_compared(project: Project) -> None:
+    watcher = ProjectWatcher(str(project.root), project.private, watch=False)
+    watcher.arm()
+    assert not watcher.is_quiet()
+    watcher.close()

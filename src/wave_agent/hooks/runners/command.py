@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from weakref import WeakKeyDictionary
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.system.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
+from wave_agent.system.which import which
 
 _CAP = 1 << 20
 """Maximum bytes stored of each stream."""
@@ -36,7 +36,7 @@ class ProcessRunner:
         use_pidfd: bool = True,
         ledger: Ledger = no_ledger,
     ) -> None:
-        self._shell = shell or shutil.which("bash") or "/bin/sh"
+        self._shell = shell or which("bash") or "/bin/sh"
         # Running without a shell imitates Bash, and is tested on Linux only.
         self._may_do_without = os.path.basename(self._shell) == "bash" and sys.platform == "linux"
         self._cap = cap

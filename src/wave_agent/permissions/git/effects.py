@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.git.arguments import Arguments
 from wave_agent.permissions.git.questions import (
     MAGIC,
@@ -34,18 +35,18 @@ from wave_agent.system.real_files import is_below
 PATIENCE = 0.2
 """Seconds for all questions to git about one line."""
 _MOST_ALIASES = 5
-_DIRECTS = re.compile(r"-C|--git-dir|--work-tree")
-_HARMLESS_SETTINGS = re.compile(
+_DIRECTS = lazy_regex(r"-C|--git-dir|--work-tree")
+_HARMLESS_SETTINGS = lazy_regex(
     r"(?:advice|user|author|committer|color|http|init|gc|fetch|push|protocol)\."
     r"|(?:core|sequence)\.editor=(?::|true|cat)$",
     re.IGNORECASE,
 )
-_ASTRAY = re.compile(
+_ASTRAY = lazy_regex(
     r"GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|CONFIG\w*"
     r"|EXEC_PATH|SEQUENCE_EDITOR|REPLACE_REF_BASE|ATTR_SOURCE|\w+_PATHSPECS)"
 )
 """Variables that change what git does."""
-_HARMLESS_VARIABLES = re.compile(
+_HARMLESS_VARIABLES = lazy_regex(
     r"GIT_(?:EDITOR|PAGER|TERMINAL_PROMPT|MERGE_AUTOEDIT|(?:AUTHOR|COMMITTER)_\w+|SSH_COMMAND|ASKPASS|TRACE\w*|LFS_\w+"
     r"|OPTIONAL_LOCKS|ADVICE|PROGRESS_DELAY)"
 )

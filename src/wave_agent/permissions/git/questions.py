@@ -4,9 +4,10 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.git.repository import GitUnknownError, Repository
 
-MAGIC = re.compile(r"^:|[*?\[\\]")
+MAGIC = lazy_regex(r"^:|[*?\[\\]")
 
 
 def covered(repository: Repository, paths: Sequence[str] | None, files: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -50,8 +51,8 @@ def resolved(repository: Repository, name: str) -> str:
     return found
 
 
-_ID = re.compile(r"[0-9a-f]{7,64}")
-_RELATIVE = re.compile(r"[~^:]|@\{")
+_ID = lazy_regex(r"[0-9a-f]{7,64}")
+_RELATIVE = lazy_regex(r"[~^:]|@\{")
 
 
 def _parted(name: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.git.repository import Git, GitUnknownError
 from wave_agent.rules.rule import Places, Rule, anchored
 from wave_agent.shell.values import escape
@@ -17,7 +18,7 @@ PATIENCE = 0.2
 _MOST = 200
 """Files. With more of them, any may be meant."""
 _HISTORY = ("log", "--all", "--reflog", "--full-history", "--no-show-signature", "--format=", "--name-only", "-m", "-z")
-_ELSEWHERE = re.compile(r"GIT_(?:DIR|WORK_TREE|INDEX|COMMON|OBJECT|ALTERNATE|CONFIG|NAMESPACE|EXTERNAL|.*PATHSPECS)")
+_ELSEWHERE = lazy_regex(r"GIT_(?:DIR|WORK_TREE|INDEX|COMMON|OBJECT|ALTERNATE|CONFIG|NAMESPACE|EXTERNAL|.*PATHSPECS)")
 """Variables with which git looks somewhere else than our question, which goes without them."""
 _LISTED = ("ls-files", "-z", "--full-name")
 _NEW = ("--cached", "--others", "--exclude-standard")

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.git.arguments import Arguments
 from wave_agent.permissions.git.questions import NoSuchCommitError, changed, differing, moves, resolved, staged
 from wave_agent.permissions.git.repository import GitUnknownError, Repository
@@ -167,7 +168,7 @@ def _next_pick(repository: Repository) -> str | None:
     )
 
 
-_WAITING = re.compile(
+_WAITING = lazy_regex(
     r"^\s*(?:pick|p|revert|reword|r|edit|e|squash|s|fixup|f)\s+(?:-[cC]\s+)?([0-9a-f]{4,64})\b", re.MULTILINE
 )
 _MOST_WAITING = 1000
@@ -222,8 +223,8 @@ def _commits(repository: Repository, names: Sequence[str]) -> list[str]:
 
 
 _LARGEST_PATCH = 8 << 20
-_HEADER = re.compile(rb"^(?:diff |---|\+\+\+|rename |copy |Index:|=== )(.*)$", re.MULTILINE | re.IGNORECASE)
-_ENCODED = re.compile(rb"^content-transfer-encoding:\s*(?!7bit|8bit|binary)", re.MULTILINE | re.IGNORECASE)
+_HEADER = lazy_regex(rb"^(?:diff |---|\+\+\+|rename |copy |Index:|=== )(.*)$", re.MULTILINE | re.IGNORECASE)
+_ENCODED = lazy_regex(rb"^content-transfer-encoding:\s*(?!7bit|8bit|binary)", re.MULTILINE | re.IGNORECASE)
 
 
 def apply(repository: Repository, given: Arguments) -> str | None:

@@ -5,11 +5,11 @@ The index is read directly: git would compare every file, and might run a filter
 
 import hashlib
 import os
-import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.real_files import open_file, read_at_most, resolve
 from wave_agent.tools.changes.signatures import packed_facts
@@ -23,7 +23,7 @@ _ENTRY = struct.Struct(">IIIIIIIIII20sH")
 """ctime, mtime, device, inode, mode, owner, group, size, object id, flags."""
 _ASSUMED_VALID, _EXTENDED, _STAGE = 0x8000, 0x4000, 0x3000
 
-_CONVERTS = re.compile(rb"\bfilter=(?!lfs\b)|working-tree-encoding=")
+_CONVERTS = lazy_regex(rb"\bfilter=(?!lfs\b)|working-tree-encoding=")
 """Attributes that can give a file another content of the same size than git stores."""
 
 

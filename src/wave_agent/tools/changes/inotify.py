@@ -7,6 +7,7 @@ arm, and missed changes that had not reached their thread yet.
 
 import ctypes
 import os
+import select
 import struct
 import sys
 from typing import NamedTuple
@@ -76,6 +77,12 @@ class Inotify:
     def forget(self, watch: int) -> None:
         """A watch that is already gone is fine."""
         self._remove(self._queue, watch)
+
+    def has_news(self) -> bool:
+        """Whether `read` would return anything."""
+        waiting = select.poll()
+        waiting.register(self._queue, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def read(self) -> list[TouchedEntry]:
         """Everything touched since the last call, in order."""

@@ -64,7 +64,7 @@ class _CannotWatchError(Exception):
 
 
 class ProjectWatcher:
-    """Every method blocks: call it in a thread. Safe to use from several threads."""
+    """Every method but `is_quiet` blocks: call it in a thread. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -144,6 +144,17 @@ class ProjectWatcher:
             if any(change.path.endswith("/.gitignore") for change in changes):
                 self._read_rules_again()
             return found
+
+    def is_quiet(self) -> bool:
+        """Whether `settle` has nothing to look at, and so need not run in a thread. Does not block."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._armed or self._queue is None or self._later or self._unsure or self._checks_all:
+                return bool(self.off)
+            return self._identify() == self._identity and not self._queue.has_news()
+        finally:
+            self._lock.release()
 
     @property
     def watches(self) -> bool:

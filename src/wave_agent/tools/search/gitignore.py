@@ -7,7 +7,9 @@ path, but it has no braces and no `.gitignore` semantics. A search runs in a pro
 
 import re
 
-_SPECIAL_IN_CLASS = re.compile(r"[\\\[\]^&~|]|(?<=-)-")
+from wave_agent.lazy_regex import lazy_regex
+
+_SPECIAL_IN_CLASS = lazy_regex(r"[\\\[\]^&~|]|(?<=-)-")
 
 
 class _Translator:

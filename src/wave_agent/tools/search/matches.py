@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from wave_agent.lazy_regex import lazy_regex
+
 _LINE_LENGTH = 1000
 _BEFORE_MATCH = 200
 """Characters of a long line shown before the match."""
 
-_LITERAL = re.compile(r"[^\\\[\](){}.*+?|^$]+")
+_LITERAL = lazy_regex(r"[^\\\[\](){}.*+?|^$]+")
 
 _POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",

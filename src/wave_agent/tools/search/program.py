@@ -15,6 +15,7 @@ import stat
 import sys
 from typing import Any
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.real_files import identity, open_file, read_at_most
 from wave_agent.tools.encoding import decode, printable
 from wave_agent.tools.room import size_of
@@ -35,7 +36,7 @@ _FEW = 64
 # with these bytes are left to Python whatever rg would say.
 _ODD_BYTES = r"(?-u:[\x00-\x08\x0b-\x1f\x7f-\xff])"
 # The syntax that means the same to both. If rg refuses a pattern, Python gets all files as well.
-_COMMON_SYNTAX = re.compile(
+_COMMON_SYNTAX = lazy_regex(
     r"""(?: [^\\\[\](){}]
           | \\[dDwWsSbBnt.\\\-+*?()\[\]{}|^$]
           | \{\d+(?:,\d*)?\}

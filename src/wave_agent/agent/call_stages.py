@@ -1,0 +1,127 @@
+"""The stages of a tool call: PreToolUse hooks, permission, the tool itself, the hooks after it.
+
+Loaded with the first call, or while the model works on its first answer.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from wave_agent.agent.asking import PermissionAsker
+from wave_agent.agent.authority import Authority
+from wave_agent.agent.call_facts import CallExaminer
+from wave_agent.agent.call_judge import CallJudge, CallReview, DeniedCall, InvalidCall, PermittedCall, unjudged
+from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
+from wave_agent.agent.consequences import Operation
+from wave_agent.agent.result_hooks import ResultHooks
+from wave_agent.agent.tool_use import INTERRUPTED, ToolUse
+from wave_agent.errors import SessionError
+from wave_agent.events import Event
+from wave_agent.hooks.manager import HookManager
+from wave_agent.messages import NOT_RUN, MessageManager
+from wave_agent.permissions.decision import INSTEAD, Approver
+from wave_agent.text import strip_controls
+from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.changes import FileChanges
+
+if TYPE_CHECKING:  # loaded with the first call that acts
+    from wave_agent.agent.file_watch import FileWatch
+
+NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
+
+
+class CallStages:
+    """Judges and runs single calls of tools that were found. Every call gets exactly one result."""
+
+    def __init__(
+        self,
+        *,
+        messages: MessageManager,
+        hooks: HookManager,
+        context: ToolContext,
+        authority: Authority,
+        approver: Approver | None,
+        emit: Callable[[Event], None],
+        sync: Callable[[], None],
+        changes: FileChanges,
+        start_watch: "Callable[[], FileWatch] | None",
+    ) -> None:
+        """`sync` is called before a tool that changes something. `start_watch`: see `ToolUse`."""
+        self._messages = messages
+        self.results = results = CallResults(messages, context)
+        self.examiner = CallExaminer(authority, context, hooks.search_path)
+        self._judge = CallJudge(
+            review=CallReview(hooks, authority, self.examiner, str(context.cwd)),
+            authority=authority,
+            asker=PermissionAsker(
+                hooks=hooks, authority=authority, messages=messages, context=context, approver=approver, emit=emit
+            ),
+            results=results,
+            start=str(context.cwd),
+            notify=messages.add_notice_block,
+        )
+        self._use = ToolUse(
+            hooks=hooks,
+            authority=authority,
+            context=context,
+            results=results,
+            emit=emit,
+            sync=sync,
+            changes=changes,
+            start_watch=start_watch,
+        )
+        self._after = ResultHooks(hooks, authority, results, changes)
+
+    @property
+    def watch(self) -> "FileWatch | None":
+        """What notices changes by commands, once a call has acted."""
+        return self._use.watch
+
+    def interrupted(self, call_id: str) -> str:
+        """The result of a call that an interrupt left without one."""
+        return INTERRUPTED if self._use.has_begun(call_id) else NOT_BEGUN
+
+    async def run(
+        self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any], *, reads_only: Callable[[], bool]
+    ) -> CallEnd:
+        call = replace(call, effects=self.examiner.effects_here(tool), about=tool.hook_facts())
+        try:
+            if not reads_only():
+                self._use.expect(tool)
+            permitted, later = await self._permit(call, tool, parameters)
+        except SessionError:
+            raise
+        except Exception as error:  # a call that cannot be judged does not run
+            return self._unjudged(call, error)
+        end = permitted if isinstance(permitted, CallEnd) else await self._run(call, tool, permitted)
+        return CallEnd((*later, *end.later), end.ends_turn)
+
+    async def _permit(
+        self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any]
+    ) -> tuple[PermittedCall | CallEnd, tuple[Operation, ...]]:
+        """What may run, or an end if nothing may: the call then has its result."""
+        verdict, later = await self._judge.judge(call, tool, parameters)
+        match verdict:
+            case DeniedCall(why=why, notes=notes):
+                return self.results.deny(call, why, notes), later
+            case InvalidCall(tool_input=tool_input, problem=problem, for_model=for_model):
+                wrong = ToolResult(content=for_model, success=False, ran=False)
+                return await self._after.after_failure(call, call.facts(tool_input), wrong, error=problem), later
+            case _:
+                return verdict, later
+
+    async def _run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> CallEnd:
+        result, ran, changed = await self._use.run(call, tool, permitted)
+        facts = call.facts(permitted.tool_input)
+        notes = (*permitted.notes, *changed.notes)
+        if not result.ran:
+            return await self._after.after_failure(call, facts, result, notes, ran=ran)
+        return await self._after.after_run(call, facts, result, ran, notes, changed=changed.paths)
+
+    def _unjudged(self, call: RequestedCall, error: Exception) -> CallEnd:
+        """An error while judging a call is a deny: a guard or a rule might have denied it."""
+        why = unjudged(error)
+        if not isinstance(error, OSError):  # a bug, which must be reported; anything else is caused by the path
+            self._messages.add_error_block(strip_controls(f"{call.name} was not run: {why}"))
+        return self.results.deny(call, f"{why}. {INSTEAD}", ())

@@ -1,0 +1,79 @@
+"""What a session has used, what that cost, and whether it may go on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from wave_agent.errors import SettingsError
+from wave_agent.models.base import Usage
+from wave_agent.models.prices import Prices
+
+
+def shown(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
+
+
+class Tally(Struct, frozen=True):
+    """Requests and what they cost."""
+
+    usage: Usage = Usage()
+    dollars: float | None = 0.0
+    """None: some of it was used by a model whose prices are unknown."""
+    saved: float = 0.0
+    """US dollars that the server's cache saved."""
+
+    def __add__(self, other: "Tally") -> "Tally":
+        dollars = None if self.dollars is None or other.dollars is None else self.dollars + other.dollars
+        return Tally(self.usage + other.usage, dollars, self.saved + other.saved)
+
+
+class Spending:
+    """The tallies of a session: in total, and of the current turn."""
+
+    def __init__(self, prices: Callable[[str], Prices | None], limit: float | None = None) -> None:
+        """`prices` returns those of a model, if known. `limit` is in US dollars."""
+        self._prices = prices
+        self.limit = limit
+        self.total = Tally()
+        self.turn = Tally()
+
+    def begin_turn(self) -> None:
+        self.turn = Tally()
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Counts one request."""
+        self._count(Tally(usage, *self._costs(model, usage)))
+
+    def add_unreported(self, model: str, estimate: Callable[[], Usage]) -> None:
+        """Counts a request for which the server reported no usage. Its cost is unknown; with a limit it is estimated,
+        since the limit must end a session with such a server too."""
+        self._count(Tally(Usage(), *((None, 0.0) if self.limit is None else self._costs(model, estimate()))))
+
+    def _costs(self, model: str, usage: Usage) -> tuple[float | None, float]:
+        prices = self._prices(model)
+        return (None, 0.0) if prices is None else (prices.cost(usage), prices.saved(usage))
+
+    def _count(self, tally: Tally) -> None:
+        self.total += tally
+        self.turn += tally
+
+    @property
+    def is_used_up(self) -> bool:
+        """No further request may be sent."""
+        return self.limit is not None and (self.total.dollars is None or self.total.dollars >= self.limit)
+
+    @property
+    def why_used_up(self) -> str:
+        spent = "an unknown amount" if self.total.dollars is None else shown(self.total.dollars)
+        return f"Stopped: the limit of {shown(self.limit or 0)} is reached ({spent} spent)."
+
+    def require_prices(self, model: str, home: Path) -> None:
+        """Raises `SettingsError` if there is a limit, and the model's prices are unknown. `home` has the settings."""
+        if self.limit is not None and self._prices(model) is None:
+            name = model or "NAME"
+            raise SettingsError(
+                f"A limit on the cost needs the prices of {model or 'the model'}, which are unknown. Set "
+                f"models.{name}.prices in {home / 'settings.json'}, in US dollars per million tokens: "
+                f'"models": {{"{name}": {{"prices": {{"input": 3, "output": 15}}}}}}.'
+            )

@@ -1,0 +1,206 @@
+"""All configured servers with their state, without starting any."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import click
+from msgspec import Struct
+
+from wave_agent.agent.options import locate_project
+from wave_agent.cli.mcp.options import unknown_server
+from wave_agent.mcp.cache import ListingCache
+from wave_agent.mcp.consent import ConsentStore
+from wave_agent.mcp.pins import Offered, offered
+from wave_agent.mcp.secrets import target_of
+from wave_agent.mcp.servers import Configured, RefusedServer, WaitingServer, configured_servers
+from wave_agent.mcp.values import McpError, McpHost, Server, ServerListing
+from wave_agent.settings.sources import SourceChoice, gather_settings
+from wave_agent.system.project import Project
+from wave_agent.text import one_line
+
+EXTRA = "pip install 'wave-agent[mcp]'"
+PATIENCE = 30.0
+"""Seconds to connect to a server that a person waits for."""
+
+
+class ServerRow(Struct, frozen=True, kw_only=True):
+    """One server as commands show it."""
+
+    name: str
+    state: str
+    """`ready`, `needs consent`, `changed`, `forbidden`, `tools changed` or `extra missing`."""
+    detail: str = ""
+    """Why it is not ready, and what to do."""
+    place: str = ""
+    """The file it is configured in, with the line."""
+    layer: str
+    server: Server | None = None
+    """None if it does not run whatever the user answers."""
+    known: Offered | None = None
+    """What it offers, as far as it was seen before."""
+
+    def to_dict(self) -> dict[str, Any]:
+        known, server = self.known, self.server
+        return {
+            "name": self.name,
+            "state": self.state,
+            "detail": self.detail,
+            "layer": self.layer,
+            "place": self.place,
+            "transport": server.entry.transport.value if server else None,
+            "target": target_of(server) if server else None,
+            "tools": [tool.name for tool in known.tools] if known else None,
+            "waiting_tools": [{"name": tool.name, "why": tool.why} for tool in known.waiting] if known else [],
+        }
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """Everything about the servers that apply in one directory."""
+
+    project: Project
+    home: Path
+    configured: Configured
+    rows: tuple[ServerRow, ...]
+
+    @property
+    def store(self) -> ConsentStore:
+        return ConsentStore(self.home)
+
+    @property
+    def cache(self) -> ListingCache:
+        return ListingCache(self.home, self.project.directory)
+
+    def row(self, name: str) -> ServerRow:
+        """Raises a usage error that says which names there are."""
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise unknown_server(name, [row.name for row in self.rows])
+
+    def startable(self, name: str) -> Server:
+        """The server, if it may be started. Raises `McpError`."""
+        row = self.row(name)
+        if row.server is None or row.state in ("needs consent", "changed"):
+            raise McpError(f"{name} is not started: {row.detail}.")
+        return row.server
+
+
+def overview(cwd: str | None) -> Overview:
+    """Raises `SettingsError`."""
+    choice = SourceChoice(project_hooks=False).in_environment(os.environ)
+    project, home = locate_project(cwd, os.environ, choice)
+    gathered = gather_settings(home, project, choice)
+    configured = configured_servers(gathered, project=project, home=home, choice=choice, environment=os.environ)
+    found = Overview(project=project, home=home, configured=configured, rows=())
+    return Overview(project=project, home=home, configured=configured, rows=tuple(_rows(found)))
+
+
+def _rows(found: Overview) -> Iterator[ServerRow]:
+    configured, root = found.configured, found.project.directory
+    pins, listings = found.store.pins(configured.servers), found.cache.read(configured.servers)
+    for server in configured.servers:
+        listing = listings.get(server.name)
+        known = None if listing is None else offered(server, listing, pins.get(server.name))
+        state, detail = _state(server, known)
+        place = place_of(server.source, server.line, root)
+        yield ServerRow(
+            name=server.name, state=state, detail=detail, place=place, layer=server.layer, server=server, known=known
+        )
+    yield from (_waiting_row(one, root) for one in configured.waiting)
+    yield from (_refused_row(one, root) for one in configured.refused)
+
+
+def _state(server: Server, known: Offered | None) -> tuple[str, str]:
+    if not has_extra():
+        return "extra missing", f"MCP servers need an extra: {EXTRA}"
+    if known and known.waiting:
+        names = ", ".join(one_line(tool.name, 60) or "its instructions" for tool in known.waiting[:3])
+        more = f" and {len(known.waiting) - 3} more" if len(known.waiting) > 3 else ""
+        return "tools changed", f"not offered until you review them: {names}{more} (wave mcp trust {server.name})"
+    return "ready", ""
+
+
+def _waiting_row(one: WaitingServer, root: str) -> ServerRow:
+    return ServerRow(
+        name=one.server.name,
+        state="changed" if one.is_changed else "needs consent",
+        detail=f"{one.why}; review it with wave mcp trust {one.server.name}",
+        place=place_of(one.server.source, one.server.line, root),
+        layer=one.server.layer,
+        server=one.server,
+    )
+
+
+def _refused_row(one: RefusedServer, root: str) -> ServerRow:
+    place = place_of(one.source, one.line, root)
+    return ServerRow(name=one.name, state="forbidden", detail=one.why, place=place, layer=one.layer)
+
+
+def has_extra() -> bool:
+    return find_spec("mcp") is not None
+
+
+def place_of(source: str, line: int | None, project: str) -> str:
+    """File and line, relative for files in the project."""
+    name = os.path.relpath(source, project) if source.startswith(f"{project}/") else source
+    return name if line is None else f"{name}:{line}"
+
+
+def new_host(found: Overview) -> McpHost:
+    """The process that speaks the protocol, for one command; not started yet. Raises `McpError` without the extra."""
+    if not has_extra():
+        raise McpError(f"MCP servers need an extra: {EXTRA}")
+    from wave_agent.mcp.host import SdkHost  # lazy: only for commands that connect
+
+    root = found.project.directory
+    return SdkHost(
+        home=found.home,
+        session_id=str(uuid4()),
+        environment=os.environ,
+        roots=[root],
+        why_not=lambda name: found.configured.why_changed(name, found.project),
+    )
+
+
+@asynccontextmanager
+async def open_host(found: Overview) -> AsyncGenerator[McpHost]:
+    host = new_host(found)
+    host.begin()
+    try:
+        yield host
+    finally:
+        await host.close()
+
+
+async def connected(host: McpHost, server: Server) -> ServerListing:
+    """Raises `McpError`. Says on a terminal what it waits for."""
+    if sys.stderr.isatty():
+        click.echo(f"Connecting to {server.name} …", err=True)
+    return await host.connect(server, deadline=PATIENCE)
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def tool_lines(tools: Iterable[tuple[str, str]], *, verbose: bool = False, width: int = 100) -> Sequence[str]:
+    """Name and description of each tool; the first sentence, unless all of it is wanted."""
+    shown: list[str] = []
+    for name, description in tools:
+        if verbose:
+            shown.append(f"    {one_line(name)}")
+            shown += [f"        {one_line(line)}" for line in description.splitlines()]
+        else:
+            text = one_line(description, max(20, width - len(name) - 6))
+            shown.append(f"    {one_line(name, 64)}  {text}".rstrip())
+    return shown
+
+
+def tools_of(listing: ServerListing) -> Mapping[str, str]:
+    return {tool.name: tool.description for tool in listing.tools}

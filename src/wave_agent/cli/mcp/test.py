@@ -1,0 +1,113 @@
+"""`wave mcp test`: connect to a server, list its tools, call one."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from wave_agent.cli.hooks.options import json_object
+from wave_agent.cli.mcp.arguments import name_argument
+from wave_agent.cli.mcp.overview import connected, counted, open_host, overview, tool_lines, tools_of
+from wave_agent.cli.options import cwd_option, json_option
+from wave_agent.cli.tables import milliseconds
+from wave_agent.mcp.values import McpError, McpHost, McpResult, Server, ServerListing
+from wave_agent.system.ancestry import require_no_agent
+from wave_agent.text import did_you_mean, one_line, strip_controls
+
+
+@click.command()
+@name_argument
+@click.argument("tool", required=False)
+@click.argument("arguments", required=False, metavar="[JSON]")
+@click.option("--verbose", is_flag=True, help="Show whole descriptions and the schemas.")
+@cwd_option
+@json_option
+def test(*, name: str, tool: str | None, arguments: str | None, verbose: bool, cwd: str | None, as_json: bool) -> int:
+    """Connect to a server and list or call its tools
+
+    Waits up to 30 seconds for the connection. The call is yours, not the agent's: no hook and no rule judges it. Exit
+    status 1 if the tool reports an error.
+
+    \b
+    wave mcp test time
+    wave mcp test time get_current_time '{"timezone": "UTC"}'
+    """
+    require_no_agent(os.environ, "wave mcp test")
+    found = overview(cwd)
+    server = found.startable(name)
+    given = json_object(arguments, "JSON") if arguments is not None else {}
+
+    async def run() -> int:
+        async with open_host(found) as host:
+            started = time.perf_counter()
+            listing = await connected(host, server)
+            taken = (time.perf_counter() - started) * 1000
+            found.store.pin_first(server, listing)  # whoever tests it sees its tools
+            found.cache.keep(server, listing)
+            if tool is not None:
+                return await _call(host, server, listing, tool, given, as_json=as_json)
+        if as_json:
+            click.echo(json.dumps({"name": name, "connected_ms": round(taken, 1), **msgspec.to_builtins(listing)}))
+            return 0
+        for line in _lines(name, listing, taken, verbose=verbose):
+            click.echo(strip_controls(line))
+        return 0
+
+    return asyncio.run(run())
+
+
+def _lines(name: str, listing: ServerListing, taken: float, *, verbose: bool) -> Iterator[str]:
+    about = ", ".join(one_line(part, 80) for part in (listing.server, listing.protocol) if part)
+    yield f"{name}  connected in {milliseconds(taken)}{f' ({about})' if about else ''}"
+    offers = ((listing.tools, "tool"), (listing.resources, "resource"), (listing.prompts, "prompt"))
+    yield "    " + (", ".join(counted(len(some), what) for some, what in offers if some) or "offers nothing")
+    if not verbose:
+        yield from tool_lines(tools_of(listing).items())
+        return
+    for tool in listing.tools:
+        yield from tool_lines([(tool.name, tool.description)], verbose=True)
+        yield f"        {json.dumps(tool.input_schema, ensure_ascii=False)}"
+
+
+async def _call(
+    host: McpHost, server: Server, listing: ServerListing, tool: str, given: Mapping[str, Any], *, as_json: bool
+) -> int:
+    known = tools_of(listing)
+    if tool not in known:
+        raise McpError(f'{server.name} has no tool "{tool}"{did_you_mean(tool, known)}. It has: {", ".join(known)}')
+    started = time.perf_counter()
+    result = await host.call(server, tool, given, progress=None if as_json else _progress)
+    taken = (time.perf_counter() - started) * 1000
+    if as_json:
+        click.echo(json.dumps({"ms": round(taken, 1), **msgspec.to_builtins(result)}))
+    else:
+        for line in _shown(result):
+            click.echo(strip_controls(line))
+        click.echo(f"{'failed' if result.is_error else 'ok'} after {milliseconds(taken)}", err=True)
+    return 1 if result.is_error else 0
+
+
+def _progress(done: float, total: float | None, message: str) -> None:
+    share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
+    click.echo(f"{share} {one_line(message, 100)}".rstrip(), err=True)
+
+
+def _shown(result: McpResult) -> Iterator[str]:
+    for block in result.content:
+        if block.get("type") == "text":
+            yield str(block.get("text", ""))
+        else:
+            yield f"[{block.get('type')}: {one_line(json.dumps(_without_data(block), ensure_ascii=False), 300)}]"
+    if result.structured is not None and not result.content:
+        yield json.dumps(result.structured, indent=2, ensure_ascii=False)
+    if result.cut:
+        yield f"[{result.cut:,} more bytes]"
+
+
+def _without_data(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: f"{len(str(value)):,} characters" if key == "data" else value for key, value in block.items()}

@@ -1,0 +1,1 @@
+"""MCP servers as tools: which ones are configured and trusted, and the process that speaks the protocol."""

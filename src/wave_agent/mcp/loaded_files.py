@@ -1,0 +1,421 @@
+"""The files that a server would load, determined without running it.
+
+This covers what launchers, interpreters and shells load by themselves, and errs on the side of too much. A server that
+runs anything of the project is bound to all code of it, since nobody can tell from outside what a program loads.
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from wave_agent.lazy_regex import lazy_regex
+from wave_agent.mcp.bound_files import CODE, BoundFiles, UnboundFilesError, spellings
+from wave_agent.mcp.file_digests import FileDigests
+from wave_agent.mcp.launchers import (
+    RUNTIMES,
+    WITHIN,
+    WRAPPERS,
+    LauncherArguments,
+    LauncherRow,
+    launcher_of,
+    loads_code,
+    sort_arguments,
+)
+from wave_agent.mcp.project_code import SCRIPTS, SYSTEM
+from wave_agent.mcp.values import ServerEntry, ServerTransport
+from wave_agent.system.project import Project
+from wave_agent.system.real_files import is_below
+from wave_agent.system.which import which
+
+_LOOKS_LIKE_A_FILE = lazy_regex(r"[^\s]*/[^\s]*|[^\s/]*[^\s/.-][^\s/]*\.[A-Za-z]\w{0,9}")
+_ENTRY_POINT = lazy_regex(r"""=\s*["']([\w.]+):[\w.]+["']""")
+_VERSION = lazy_regex(r"(?<=.)(?:@|==|>=|<=|~=|!=|>|<|\[).*")
+_LONGEST_LINE = 16 << 10
+_COMPUTED = "*?[$`"
+"""In a shell's line: names that are only known when it runs."""
+_FETCHING = lazy_regex(
+    r"\s*(?:[#;]|$|//|(?:@[\w.-]+:)?registry\s*=|(?:engine-strict|save-exact|save-prefix|package-lock|fund|audit|loglevel"
+    r"|legacy-peer-deps|strict-peer-dependencies|auto-install-peers|strict-ssl|always-auth|update-notifier|progress)\s*=)"
+)
+"""Lines of `.npmrc` that make npm load no code of the project."""
+_OBJECT = lazy_regex(r"([\w.]+):[\w.]+")
+"""`package.module:app`, which programs such as uvicorn import."""
+_PASSIVE = frozenset({
+    *("package.json", "package-lock.json", "npm-shrinkwrap.json", ".package-lock.json", "pnpm-lock.yaml", "yarn.lock"),
+    *("bun.lock", "bun.lockb", "tsconfig.json", ".nvmrc", ".node-version", "pyproject.toml", "uv.lock"),
+    *(".python-version", ".python-versions", "requirements.txt", "poetry.lock", "pdm.lock", "Pipfile.lock"),
+    *("deno.lock", "Cargo.lock", "go.sum", "composer.lock", "Gemfile.lock", "Dockerfile", ".dockerignore", ".env"),
+})  # fmt: skip
+"""Files in a project that do not decide what a package from a registry does."""
+
+
+class LoadedFiles:
+    """Looks at everything that one server would load."""
+
+    def __init__(
+        self,
+        entry: ServerEntry,
+        project: Project,
+        environment: Mapping[str, str],
+        digests: FileDigests,
+        *,
+        is_of_project: bool,
+    ) -> None:
+        self._entry, self._environment, self._is_of_project = entry, environment, is_of_project
+        self._directory = project.directory
+        self._root = os.path.realpath(project.root)
+        self.files = BoundFiles(self._root, self._directory, digests)
+        self.unwatched = ""
+        self._reached: dict[str, None] = {}
+        """What makes it load code of the project although no file of it is run directly."""
+        self._path = [
+            os.path.normpath(os.path.join(self._directory, one or "."))
+            for one in environment.get("PATH", os.defpath).split(os.pathsep)
+        ]
+        inside = [one for one in dict.fromkeys(self._path) if self.files.is_inside(one)]
+        self._own_path = inside if is_of_project or "PATH" in entry.env else []
+        self._lines = 0
+
+    def everything(self) -> str:
+        """Collects it. Returns why it cannot be bound, if so."""
+        entry = self._entry
+        try:
+            self._variables()
+            if entry.transport is ServerTransport.STDIO:
+                self._command([entry.command, *entry.args], [self._directory])
+                self._shown_commands([entry.command, *entry.args])
+            elif entry.headers_helper:
+                self._line(entry.headers_helper)
+            self._runtimes()
+            if self.loads_project():
+                self.unwatched = self.files.project_code()
+        except UnboundFilesError as error:
+            return str(error)
+        except (OSError, ValueError, RecursionError) as error:
+            return f"its files cannot be looked at: {error}"
+        return ""
+
+    def runs(self) -> tuple[str, ...]:
+        """The existing files of the project that it runs, or that decide what it runs."""
+        found = self.files.found
+        return tuple(
+            name
+            for name, one in sorted(found.items())
+            if one.digest is not None
+            and (name in self._reached or (one.is_code and os.path.basename(name) not in _PASSIVE))
+            and not os.path.isabs(name)
+        )
+
+    def loads_project(self) -> bool:
+        """Whether it runs any code of the project, or may be led to some."""
+        return (bool(self._reached) and self._is_of_project) or not all(map(self._leads_nowhere, self.runs()))
+
+    def _leads_nowhere(self, name: str) -> bool:
+        """Settings of npm that only say where packages come from. They are bound, but no file that they name."""
+        if os.path.basename(name) != ".npmrc":
+            return False
+        try:
+            with open(os.path.join(self._directory, name), encoding="utf-8", errors="replace") as file:
+                lines = file.read(1 << 20).splitlines()
+        except OSError:
+            return False
+        return all(map(_FETCHING.match, lines))
+
+    def _reach(self, path: str) -> None:
+        """This file or directory lets it load code of the project."""
+        self._reached[os.path.relpath(path, self._directory)] = None
+
+    # What runs ----------------------------------------------------------------------------------------------------
+
+    def _shown_commands(self, words: Sequence[str]) -> None:
+        """Commands inside the arguments: `env X=1 node x.js`, `sh -c '…'`, `npx -c '…'`."""
+        if os.path.basename(words[0]) in WRAPPERS:
+            self._line(shlex.join(words))
+        for word in words[1:]:
+            if any(blank in word for blank in " \t\n;|&"):
+                self._line(word)
+
+    def _line(self, line: str) -> None:
+        """A line that a shell reads, with every command in it, nested ones as well."""
+        from wave_agent.shell.reader import read_placed  # lazy: needs a grammar, and few servers are started this way
+
+        self._lines += 1
+        if len(line) > _LONGEST_LINE or self._lines > 32:
+            raise UnboundFilesError("its command is too long to be read")
+        if self._is_of_project and set(line) & set(_COMPUTED):
+            self._reach(self._directory)
+        parsed = read_placed(line, self._environment, self._directory)
+        for placed in parsed.placed:
+            words = [word.text for word in placed.words]
+            if words and words[0]:
+                self._command(words, [one for one in placed.directories if not set(one) & set("*?[")])
+        for word in (*parsed.redirected_from, *parsed.texts):
+            self._named(word, [self._directory], code=True, is_data=False)
+        for text in parsed.texts:
+            self.files.words(os.fsencode(text), (self._directory,))
+        self.files.words(os.fsencode(line), (self._directory,))
+
+    def _command(self, words: Sequence[str], directories: Sequence[str]) -> None:
+        program, arguments = words[0], list(words[1:])
+        bases = [*directories] or [self._directory]
+        within = [value for _, value in _values(arguments, WITHIN)]
+        bases += [os.path.normpath(os.path.join(base, one)) for base in bases for one in within]
+        bases = [base for base in dict.fromkeys(bases) if base == self._directory or os.path.isdir(base)]
+        is_own = self._program(program, bases)
+        for word in arguments:
+            if named := _OBJECT.fullmatch(word):
+                for base in bases:
+                    self._module(named[1], base)
+        row = launcher_of(program)
+        if row is None:
+            for word in arguments:
+                self._named(word, bases, code=is_own, is_data=not is_own)
+            return
+        sorted_ones = sort_arguments(row, arguments)
+        if not row.only_for or sorted_ones.main in row.only_for:
+            self._launcher(row, sorted_ones, bases)
+        if row.is_of_place and sorted_ones.subcommand not in row.fetched:
+            self._place(row, [one for one in bases if one not in directories] if within else bases)
+        for word in sorted_ones.options:
+            self._named(word, bases, code=True, is_data=word in within)
+        self._main(row, sorted_ones, bases)
+        for word in sorted_ones.rest:
+            self._named(word, bases, code=not row.from_registry, is_data=row.from_registry)
+
+    def _program(self, program: str, bases: Sequence[str]) -> bool:
+        """Whether the program belongs to the project."""
+        if "/" in program:
+            own = False
+            for base in bases:
+                path = os.path.normpath(os.path.join(base, os.path.expanduser(program)))
+                if self.files.is_inside(path):
+                    own = True
+                    self.files.file(path, code=True)
+                    self.files.siblings(os.path.dirname(path))
+                else:
+                    self.files.place(program, os.path.realpath(path))
+            return own
+        for directory in self._own_path:
+            self.files.file(os.path.join(directory, program), code=True)
+        found = which(program, os.pathsep.join(self._path))
+        if found is None:
+            self.files.place(program, "not found")
+            return False
+        if not self.files.is_inside(found):
+            self.files.place(program, f"{found} -> {os.path.realpath(found)}")
+        return self.files.is_inside(found)
+
+    def _runtimes(self) -> None:
+        """What programs start by name, if the project is on PATH."""
+        if "PATH" in self._entry.env:
+            for directory in self._own_path:
+                self._reach(directory)
+        for directory in self._own_path:
+            for name in sorted(RUNTIMES):
+                self.files.file(os.path.join(directory, name), code=True, follow=False)
+
+    def _launcher(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
+        name = _plain_name(arguments.main)
+        for base in bases:
+            for directory in _upwards(base, self._root):
+                for file in row.files:
+                    path = os.path.join(directory, file)
+                    passive = os.path.basename(file) in _PASSIVE and (row.from_registry or file != "package.json")
+                    self.files.file(path, code=True, follow=not passive or self._mentions(path, name))
+            if row.builds:
+                self.files.tree(base)
+
+    def _place(self, row: LauncherRow, bases: Sequence[str]) -> None:
+        """It runs what the files of its directory say, or builds what is there."""
+        for base in bases:
+            for directory in _upwards(base, self._root):
+                for file in row.files:
+                    if os.path.isfile(path := os.path.join(directory, file)):
+                        self._reach(path)
+
+    def _mentions(self, path: str, name: str) -> bool:
+        """Whether a project's file about packages says something about this one."""
+        if not name or os.path.basename(path) != "package.json":
+            return False
+        try:
+            with open(path, "rb") as file:
+                text = file.read(1 << 20)
+        except OSError:
+            return False
+        return f'"{name}"'.encode() in text or f'/{name}"'.encode() in text
+
+    def _main(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
+        main = arguments.main
+        if row.imports_here:
+            self._python(arguments, bases)
+        if row.runs_package:
+            packages = [main, *(value for _, value in _values(arguments.options, frozenset(row.values)))]
+            for package in filter(None, packages):
+                self._package(package, bases)
+        if main:
+            self._script(main, bases, anywhere=row.runs_script)
+
+    def _script(self, main: str, bases: Sequence[str], *, anywhere: bool) -> None:
+        """A script, or a directory with code."""
+        if any(blank in main for blank in "\n\t ;") and not os.path.exists(os.path.join(bases[0], main)):
+            return  # code, as after `-c`
+        for base in bases:
+            path = os.path.normpath(os.path.join(base, os.path.expanduser(_local_path(main))))
+            if os.path.isdir(path):
+                self.files.tree(path)
+                continue
+            is_file = os.path.isfile(path)
+            if not is_file and not self.files.is_inside(path):
+                continue
+            self.files.search(os.path.dirname(path))
+            self.files.file(path, code=True, anywhere=anywhere and is_file and not _is_of_system(path))
+            names = [path]
+            if not os.path.splitext(path)[1]:
+                names += [f"{path}{suffix}" for suffix in (".js", ".mjs", ".cjs", ".json", ".node", ".ts", ".py")]
+            for name in names[1:]:
+                self.files.file(name, code=True)
+            if any(map(os.path.isfile, names)):
+                self.files.siblings(os.path.dirname(path))
+
+    def _python(self, arguments: LauncherArguments, bases: Sequence[str]) -> None:
+        """Modules from the directory in which Python starts, and from PYTHONPATH."""
+        words = [*arguments.options, arguments.main, *arguments.rest[:1]]
+        modules = [value for _, value in _values(words, frozenset({"-m", "--module"}))]
+        modules += [word[2:] for word in words if word.startswith("-m") and len(word) > 2]
+        inline = [
+            one for one in arguments.options if one.startswith("-") and one[1:2] != "-" and one[-1:] in ("c", "m")
+        ]
+        texts = [value for _, value in _values(words, frozenset(inline))]
+        modules += texts
+        if not inline and not modules:
+            return
+        searched = [*bases, *self._searched_by_python()]
+        if self._is_of_project:
+            self._reach(self._directory)
+        for base in searched:
+            self.files.search(base)
+            self.files.siblings(base)
+        for base in searched:
+            for module in modules:
+                self._module(module, base)
+        for text in texts:
+            self.files.words(os.fsencode(text), bases)
+
+    def _searched_by_python(self) -> Iterator[str]:
+        for one in self._environment.get("PYTHONPATH", "").split(os.pathsep):
+            path = os.path.normpath(os.path.join(self._directory, one or "."))
+            if one and self.files.is_inside(path):
+                yield path
+
+    def _module(self, module: str, base: str) -> None:
+        """The files that `python -m a.b` would run if they existed, and the package around them."""
+        parts = module.split(".")
+        if not all(part.isidentifier() for part in parts):
+            return
+        path = base
+        for part in parts:
+            path = os.path.join(path, part)
+            self.files.file(os.path.join(path, "__init__.py"), code=True)
+        self.files.file(f"{path}.py", code=True)
+        self.files.file(os.path.join(path, "__main__.py"), code=True)
+        if os.path.isdir(package := os.path.join(base, parts[0])):
+            self.files.tree(package)
+
+    def _package(self, package: str, bases: Sequence[str]) -> None:
+        """A package, or a program of one, as far as the project has it."""
+        name = _plain_name(package)
+        full = _VERSION.sub("", package)
+        for base in bases:
+            path = os.path.normpath(os.path.join(base, os.path.expanduser(_local_path(package))))
+            if os.path.isdir(path) and self.files.is_inside(path):
+                self.files.tree(path)
+            for directory in _upwards(base, self._root) if name else ():
+                for place in ("node_modules/.bin", ".venv/bin", "venv/bin"):
+                    self.files.file(os.path.join(directory, place, name), code=True)
+                for one in dict.fromkeys((full, name)):
+                    if os.path.isdir(inside := os.path.join(directory, "node_modules", one)):
+                        self.files.tree(os.path.realpath(inside))
+                self._entry_points(os.path.join(directory, "pyproject.toml"))
+
+    def _entry_points(self, path: str) -> None:
+        """`uv run NAME` runs a function of the project."""
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                text = file.read(1 << 20)
+        except OSError:
+            return
+        directory = os.path.dirname(path)
+        for module in dict.fromkeys(_ENTRY_POINT.findall(text)):
+            for base in (directory, os.path.join(directory, "src")):
+                self._module(module, base)
+
+    # What is named ------------------------------------------------------------------------------------------------
+
+    def _named(self, word: str, bases: Sequence[str], *, code: bool, is_data: bool) -> None:
+        """A word among the arguments. `is_data`: a directory is something to work on."""
+        for one in spellings(word):
+            if "\0" in one or len(one) > 1024:
+                continue
+            for base in bases:
+                path = os.path.normpath(os.path.join(base, os.path.expanduser(one)))
+                if not self.files.is_inside(path):
+                    continue
+                if os.path.isdir(path):
+                    if not is_data and not is_below(self._directory, os.path.realpath(path)):
+                        self.files.tree(path)
+                elif os.path.lexists(path) or _LOOKS_LIKE_A_FILE.fullmatch(one):
+                    suffix = os.path.splitext(path)[1].lower()
+                    self.files.file(path, code=suffix in SCRIPTS or (code and suffix in CODE))
+
+    def _variables(self) -> None:
+        """Files that the entry's own variables name, and those that programs load because of them."""
+        for name, value in self._entry.env.items():
+            loads = loads_code(name)
+            words = dict.fromkeys((value, *(value.split() if loads else ()), *value.split(os.pathsep)))
+            for word in words:
+                if name == "PATH":
+                    continue  # see `_runtimes`
+                self._named(word, [self._directory], code=loads, is_data=not loads)
+                path = os.path.normpath(os.path.join(self._directory, os.path.expanduser(word or ".")))
+                if loads and word and os.path.isdir(path) and self.files.is_inside(path):
+                    self._reach(path)
+                    self.files.search(path)
+                    self.files.siblings(path)
+        for base in self._searched_by_python():
+            self.files.search(base)
+            self.files.siblings(base)
+
+
+def _values(words: Sequence[str], options: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The values of these options: `--prefix x`, `--prefix=x`."""
+    known = frozenset(options)
+    for at, word in enumerate(words):
+        if word in known and at + 1 < len(words):
+            yield word, words[at + 1]
+        name, equals, value = word.partition("=")
+        if equals and name in known:
+            yield name, value
+
+
+def _upwards(directory: str, root: str) -> Iterator[str]:
+    """From a directory to the root of the project; nothing if it is outside."""
+    at = directory
+    while is_below(at, root):
+        yield at
+        if at == root:
+            return
+        at = os.path.dirname(at)
+
+
+def _plain_name(package: str) -> str:
+    """The program of a package: `@scope/server-x@1.2` → `server-x`."""
+    name = _VERSION.sub("", package).rpartition("/")[2]
+    return "" if name in ("", ".", "..") or package.startswith(("-", ".")) else name
+
+
+def _local_path(word: str) -> str:
+    return word.removeprefix("file:").removeprefix("//") if word.startswith("file:") else word
+
+
+def _is_of_system(path: str) -> bool:
+    return path.startswith(SYSTEM)

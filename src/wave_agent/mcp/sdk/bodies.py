@@ -1,0 +1,73 @@
+"""Bodies of HTTP responses, kept within bounds while they are read."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from wave_agent.mcp.sdk.oversized import LINE_LIMIT, BoundedLine
+
+_DATA = b"data:"
+
+
+def bound(response: httpx2.Response) -> None:
+    """Bounds a body that was not read yet."""
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    kind: type[_Body] = _BoundedBody
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        kind = _CompressedBody
+    elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        kind = _BoundedEvents
+    response.stream = kind(response.stream)
+
+
+class TooLargeError(httpx2.StreamError):
+    pass
+
+
+class _Body(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _BoundedBody(_Body):
+    """Fails if it is too large."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > LINE_LIMIT:
+                raise TooLargeError(f"The answer is too large: more than {LINE_LIMIT:,} bytes")
+            yield chunk
+
+
+class _BoundedEvents(_Body):
+    """A stream of events that may go on forever. A message that is too large becomes a shorter one: servers send each
+    as one line."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        line = BoundedLine()
+        async for chunk in self._inner:
+            *ends, rest = chunk.split(b"\n")
+            whole = b""
+            for end in ends:
+                line.add(end)
+                taken = line.take(_DATA)
+                if taken is None:
+                    raise TooLargeError(f"An event is too large: more than {LINE_LIMIT:,} bytes")
+                whole += taken + b"\n"
+            line.add(rest)
+            if whole:
+                yield whole
+        yield line.take(_DATA) or b""
+
+
+class _CompressedBody(_Body):
+    """Fails: unpacked, a few bytes can be any size. We ask for none."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        raise TooLargeError("The answer is compressed, although that was not asked for")
+        yield b""

@@ -1,0 +1,97 @@
+"""What went wrong with a server, in one sentence."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import httpx2
+from mcp import MCPError, types
+from pydantic import ValidationError
+
+from wave_agent.mcp.sdk.launching import ServerProcess
+from wave_agent.mcp.values import McpError, Server, ServerTransport
+from wave_agent.text import one_line
+
+_SHOWN = 600
+"""Characters of a server's own message."""
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Task groups of the SDK wrap what happened, several times. Our own messages say it best."""
+    found = list(_leaves(error))
+    return next((one for one in found if isinstance(one, McpError)), found[0])
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _leaves(one)
+    else:
+        yield error
+
+
+def is_closed(error: BaseException) -> bool:
+    return isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
+
+
+class ForgottenSessionError(McpError):
+    """An HTTP server was restarted, or has dropped the session: it has not run the call."""
+
+
+def is_forgotten(error: BaseException) -> bool:
+    return isinstance(error, MCPError) and error.code == types.INVALID_REQUEST and error.message == "Session terminated"
+
+
+def explained(error: BaseException, server: Server) -> McpError:
+    error = first_of(error)
+    who = f"The MCP server {server.name!r}"
+    match error:
+        case McpError():
+            return error
+        case MCPError() if is_forgotten(error):
+            return ForgottenSessionError(f"{who} has forgotten the session")
+        case MCPError():
+            return McpError(f"{who} answered with error {error.code}: {one_line(error.error.message, _SHOWN)}")
+        case ValidationError():
+            return McpError(f"{who} broke the protocol: {one_line(_first_problem(error), _SHOWN)}")
+        case httpx2.HTTPStatusError():
+            return McpError(f"{who} answered with HTTP {error.response.status_code}")
+        case httpx2.TimeoutException() | TimeoutError():
+            return McpError(f"{who} did not answer: {type(error).__name__}")
+        case httpx2.HTTPError() | OSError():
+            what = one_line(str(error), _SHOWN) or type(error).__name__
+            return McpError(f"{who} cannot be reached at {_place(server)}: {what}")
+        case _:
+            return McpError(f"{who} failed: {one_line(str(error), _SHOWN) or type(error).__name__}")
+
+
+def ended(server: Server, process: ServerProcess | None, *, during_call: bool) -> McpError:
+    """For a connection that was lost."""
+    status = process.status if process is not None else None
+    how = "closed the connection"
+    if status is not None:
+        how = f"ended (exit code {status})" if status >= 0 else f"was ended by signal {-status}"
+    said = process.tail.text() if process is not None else ""
+    may = " The call may have run." if during_call else ""
+    return McpError(f"The MCP server {server.name!r} {how}.{may}{_said(said)}")
+
+
+def too_late(server: Server, seconds: float, process: ServerProcess | None, doing: str) -> McpError:
+    said = process.tail.text() if process is not None else ""
+    return McpError(f"The MCP server {server.name!r} did not {doing} within {seconds:g} s.{_said(said)}")
+
+
+def _said(text: str) -> str:
+    return f" Its last output: {text}" if text else ""
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _place(server: Server) -> str:
+    """Without what may be secret in a URL."""
+    if server.entry.transport == ServerTransport.STDIO:
+        return server.entry.command
+    url = httpx2.URL(server.entry.url)
+    return str(url.copy_with(userinfo=b"", query=None, fragment=None))
