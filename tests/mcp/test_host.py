@@ -124,6 +124,29 @@ async def test_progress_is_passed_on_but_not_all_of_it_and_extends_no_deadline(h
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_the_last_progress_is_heard_before_the_result(host: SdkHost, era: str) -> None:
+    heard: list[float] = []
+    await host.call(stdio(era), "progress", {"times": 50}, progress=lambda done, *_: heard.append(done))
+    assert (heard[0], heard[-1]) == (1, 50)
+    assert heard == sorted(heard)
+
+
+async def test_the_latest_progress_is_heard_while_a_server_says_no_more(host: SdkHost, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    heard: asyncio.Queue[float] = asyncio.Queue()
+    arguments = {"times": 2, "gate": str(gate)}
+    call = asyncio.create_task(
+        host.call(stdio("modern"), "progress", arguments, progress=lambda done, *_: heard.put_nowait(done))
+    )
+    async with asyncio.timeout(60):
+        while await heard.get() != 2:
+            pass
+    assert not call.done()
+    gate.touch()
+    assert text_of(await call) == "done"
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_cancelling_a_call_cancels_it_at_the_server(host: SdkHost, era: str) -> None:
     one = stdio(era, name=f"cancelled-{era}")
     await host.connect(one, deadline=20)

@@ -135,6 +135,8 @@ class Tools:
             token = params["_meta"]["progressToken"]
             fields = {"progressToken": token, "progress": done, "total": 9, "message": "working"}
             send(method="notifications/progress", params=fields)
+        while "gate" in arguments and not os.path.exists(arguments["gate"]):
+            time.sleep(0.01)
         return "done"
 
     def elicit(self, number, arguments, params):

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
@@ -22,6 +21,7 @@ from wave_agent.mcp.sdk.failures import ForgottenSessionError, ended, explained,
 from wave_agent.mcp.sdk.launching import Launcher, ServerProcess
 from wave_agent.mcp.sdk.listings import listing_of
 from wave_agent.mcp.sdk.oauth import login_needed, stored_login
+from wave_agent.mcp.sdk.progress import ProgressReports, Report
 from wave_agent.mcp.sdk.remote import HttpStatus, headers_of, remote_transport
 from wave_agent.mcp.sdk.results import plain
 from wave_agent.mcp.sdk.stdio import stdio_transport
@@ -36,8 +36,8 @@ from wave_agent.mcp.values import (
     ServerTransport,
 )
 
-_PROGRESS_INTERVAL = 0.1
-"""Seconds between two reports of progress."""
+_DYING = 0.1
+"""Seconds in which a process that has closed its output usually ends."""
 _RELIST_INTERVAL = 1.0
 """Seconds between two readings of a list that keeps changing."""
 _LISTEN_AGAIN = (1, 2, 4, 8, 16)
@@ -59,22 +59,15 @@ class HostSurroundings(Struct, frozen=True, kw_only=True):
 class Flight:
     """A call under way."""
 
-    def __init__(self, number: int, *, elicits: bool, report: Callable[[float, float | None, str], None]) -> None:
+    def __init__(self, number: int, *, elicits: bool, report: Report) -> None:
         self.number = number
         self.elicits = elicits
         self.scope = anyio.CancelScope()
-        self._report = report
-        self._reported = 0.0
+        self.progress = ProgressReports(report)
 
     def again(self) -> "Flight":
         """The same call at another connection."""
-        return Flight(self.number, elicits=self.elicits, report=self._report)
-
-    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        now = time.monotonic()
-        if now - self._reported >= _PROGRESS_INTERVAL:
-            self._reported = now
-            self._report(progress, total, message or "")
+        return Flight(self.number, elicits=self.elicits, report=self.progress.report)
 
 
 _flight: ContextVar[Flight | None] = ContextVar("flight", default=None)
@@ -137,6 +130,7 @@ class ServerConnection:
                 self._over.set()
             raise why from None
         finally:
+            flight.progress.finish()
             _flight.reset(token)
             del self._flights[flight.number]
         raise too_late(self.server, seconds, self._process, "answer")
@@ -214,7 +208,7 @@ class ServerConnection:
             return login_needed(self.server)
         if is_closed(first_of(error)):
             if wait and self._process is not None:
-                await self._process.wait(_PROGRESS_INTERVAL)
+                await self._process.wait(_DYING)
             return ended(self.server, self._process, during_call=during_call)
         return explained(error, self.server)
 
