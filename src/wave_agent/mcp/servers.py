@@ -19,7 +19,7 @@ from wave_agent.mcp.identity import Binding, bind, bind_code, entry_digest
 from wave_agent.mcp.launchers import loads_code
 from wave_agent.mcp.lists import read_lists
 from wave_agent.mcp.sources import read_sources
-from wave_agent.mcp.values import Server, ServerTransport
+from wave_agent.mcp.values import USER_SCOPE, Server, ServerTransport
 from wave_agent.settings.hook_entries import Issue
 from wave_agent.settings.layers import OF_THE_PROJECT
 from wave_agent.settings.sources import Gathered, SourceChoice
@@ -28,7 +28,6 @@ from wave_agent.system.private_files import keep_private
 from wave_agent.system.project import Project
 from wave_agent.text import one_line
 
-USER_SCOPE = "user"
 PYTHON_CACHE = "PYTHONPYCACHEPREFIX"
 _SHOWN = 5
 

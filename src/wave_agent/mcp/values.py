@@ -9,6 +9,8 @@ from msgspec import Struct
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer
 
+USER_SCOPE = "user"
+"""How `Server.scope` begins for servers of the user."""
 EXTRA_MISSING = "MCP servers need the extra: pip install 'wave-agent[mcp]'"
 
 
