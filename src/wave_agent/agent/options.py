@@ -26,6 +26,7 @@ from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.inheritance import Inheritance, inherited, restricted, steering, this_process
 from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, LayerFile, Settings, project_places
+from wave_agent.settings.mcp_sources import claude_state_file
 from wave_agent.settings.other_agents import claude_home
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import (
@@ -182,7 +183,9 @@ class Foundation(Struct, frozen=True, kw_only=True):
         """The files through which the agent could rewrite its own guards."""
         from wave_agent.permissions.protected_paths import protected_paths  # lazy: for the first call
 
-        files = self.snapshot.files
+        # Servers in there start without consent: they are the user's.
+        others = [str(claude_state_file(self.options))] if self.gathered.foreign else []
+        files = [*self.snapshot.files, *others]
         return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
 
 

@@ -157,7 +157,7 @@ def _servers(cwd: str | None, home: Path) -> Iterator[CheckResult]:
     except SettingsError as error:
         yield CheckResult("mcp", "failed", str(error))
         return
-    ready = [row.name for row in found.rows if row.state in ("ready", "tools changed")]
+    ready = [row.name for row in found.rows if row.may_start]
     if ready and has_extra():
         yield CheckResult("mcp", "ok", f"{counted(len(ready), 'server')} may start: {', '.join(ready)}")
     elif found.rows and not has_extra():

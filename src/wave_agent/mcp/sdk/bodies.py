@@ -9,10 +9,10 @@ from wave_agent.mcp.sdk.oversized import LINE_LIMIT, BoundedLine
 _DATA = b"data:"
 
 
-def bound(response: httpx2.Response) -> None:
-    """Bounds a body that was not read yet."""
+def bound(response: httpx2.Response, *, is_answer: bool) -> None:
+    """Bounds a body that was not read yet. `is_answer`: it comes from the server itself, and not from its login."""
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    kind: type[_Body] = _BoundedBody
+    kind: type[_Body] = _BoundedAnswer if is_answer else _BoundedBody
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         kind = _CompressedBody
     elif response.headers.get("content-type", "").lower().startswith("text/event-stream"):
@@ -42,6 +42,19 @@ class _BoundedBody(_Body):
             if size > LINE_LIMIT:
                 raise TooLargeError(f"The answer is too large: more than {LINE_LIMIT:,} bytes")
             yield chunk
+
+
+class _BoundedAnswer(_Body):
+    """One message. If it is too large, it becomes a shorter one."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        body = BoundedLine()
+        async for chunk in self._inner:
+            body.add(chunk)
+        taken = body.take()
+        if taken is None:
+            raise TooLargeError(f"The answer is too large: more than {LINE_LIMIT:,} bytes")
+        yield taken
 
 
 class _BoundedEvents(_Body):

@@ -210,7 +210,7 @@ class ServerConnection:
             if wait and self._process is not None:
                 await self._process.wait(_DYING)
             return ended(self.server, self._process, during_call=during_call)
-        return explained(error, self.server)
+        return explained(error, self.server, self._status.last, is_new=not self._opened.done())
 
     # ---------------------------------------------------------------------------------------------- what servers say
 
