@@ -38,7 +38,7 @@ from wave_agent.settings.sources import (
     read_overlay,
 )
 from wave_agent.settings.trust import Record, TrustStore, file_digest, rest_digest
-from wave_agent.system.private_files import STORED_KEYS, wave_home
+from wave_agent.system.private_files import STORED_KEYS, STORED_LOGINS, wave_home
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.tools.base import Tool
@@ -212,7 +212,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         path = search_path(above.hook_environment(environment))
         options = replace(options, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, options)
-    if os.path.exists(home / STORED_KEYS):
+    if os.path.exists(home / STORED_KEYS) or os.path.exists(home / STORED_LOGINS):
         from wave_agent.settings.stored_keys import hiding_keys  # lazy: few people have any
 
         gathered = replace(gathered, settings=hiding_keys(gathered.settings, home))
