@@ -121,6 +121,10 @@ class Tools:
     def broken(self, number, arguments, params):
         answer(number, content="not a list")
 
+    def raw(self, number, arguments, params):
+        """Answers with these bytes, and its number in them."""
+        write(arguments["line"].encode("latin-1").replace(b"NUMBER", str(number).encode()) + b"\n")
+
     def crash(self, number, arguments, params):
         print("going down: disk on fire", file=sys.stderr, flush=True)
         os._exit(3)

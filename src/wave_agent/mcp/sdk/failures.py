@@ -61,7 +61,7 @@ def explained(error: BaseException, server: Server, status: int | None = None, *
         case httpx2.HTTPStatusError():
             return McpError(f"{who} answered with HTTP {error.response.status_code}")
         case httpx2.TimeoutException() | TimeoutError():
-            return McpError(f"{who} did not answer: {type(error).__name__}")
+            return McpError(f"{who} did not answer in time")
         case httpx2.HTTPError() | OSError():
             what = one_line(str(error), _SHOWN) or type(error).__name__
             return McpError(f"{who} cannot be reached at {_place(server)}: {what}")
