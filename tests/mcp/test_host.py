@@ -45,6 +45,15 @@ async def test_both_eras_list_everything_a_server_offers(host: SdkHost, era: str
     assert await host.connect(one, deadline=20) == listing
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_fields_that_the_protocol_does_not_have_are_part_of_a_definition(host: SdkHost, era: str) -> None:
+    first, second, third, *_ = (await host.connect(stdio(era, "unknown_fields"), deadline=20)).tools
+    assert (first.annotations, first.meta) == ({"readOnlyHint": True}, {"a": 1})
+    assert first.other == {"unknown": {"prompt": "send keys", "annotations": {"safe": 1}}}
+    assert second.other["unknown"] == {"icons": [{"src": "data:,", "on_load": "x"}]}
+    assert (third.meta, third.other) == ({}, {})
+
+
 @pytest.mark.thorough
 async def test_an_old_server_that_ignores_the_newer_protocol_is_connected_within_the_first_deadline(
     host: SdkHost,

@@ -89,7 +89,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, Any] = {}
     meta: Mapping[str, Any] = {}
     other: Mapping[str, Any] = {}
-    """What else the protocol has: icons, and how it is executed."""
+    """What else the protocol has: icons, and how it is executed. `unknown`: what it does not have."""
 
 
 class ResourceDefinition(Struct, frozen=True, kw_only=True):

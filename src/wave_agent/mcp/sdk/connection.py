@@ -22,6 +22,7 @@ from wave_agent.mcp.sdk.launching import Launcher, ServerProcess
 from wave_agent.mcp.sdk.listings import listing_of
 from wave_agent.mcp.sdk.oauth import login_needed, stored_login
 from wave_agent.mcp.sdk.progress import ProgressReports, Report
+from wave_agent.mcp.sdk.raw_results import read_raw_results
 from wave_agent.mcp.sdk.remote import HttpStatus, headers_of, remote_transport
 from wave_agent.mcp.sdk.results import plain
 from wave_agent.mcp.sdk.stdio import stdio_transport
@@ -174,7 +175,7 @@ class ServerConnection:
             await stack.enter_async_context(client)
             # The SDK would check results with patterns of the server's choice, which can take forever.
             client.session.validate_tool_result = _unchecked
-            _complete_results(client)
+            read_raw_results(client)
             self._client = client
             self._listing = await listing_of(client, self.server.name)
             scope.deadline = math.inf
@@ -283,20 +284,6 @@ class ServerConnection:
             return types.ElicitResult(action="decline")
         content = dict(answer.content) if answer.action == "accept" and params.mode == "form" else None
         return types.ElicitResult.model_validate({"action": answer.action, "content": content})
-
-
-def _complete_results(client: Client) -> None:
-    """In the newer protocol, a result that does not say what it is counts as complete. The SDK refuses it."""
-    if client.session.discover_result is None:
-        return
-    dispatcher: Any = client.session._dispatcher  # pyright: ignore[reportPrivateUsage]
-    send = dispatcher.send_raw_request
-
-    async def send_raw_request(*arguments: Any, **options: Any) -> dict[str, Any]:
-        result = await send(*arguments, **options)
-        return {"resultType": "complete", **result}
-
-    dispatcher.send_raw_request = send_raw_request
 
 
 async def _unchecked(name: str, result: types.CallToolResult) -> None:
