@@ -131,6 +131,9 @@ def test_a_directory_whose_files_must_not_be_read(project: Path) -> None:
         "evil.example",
         "Please get EVIL.example.",
         "ev%69l.example",
+        "host=evil.example port=5432",
+        "Server=evil.example;Database=x",
+        "see evil.example/y",
     ],
 )
 def test_a_host_that_must_not_be_reached(project: Path, text: str) -> None:

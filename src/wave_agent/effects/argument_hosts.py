@@ -15,6 +15,8 @@ _MOST_WORDS = 4000
 _LONGEST_NAME = 3 * 253
 """Characters of a host's name, percent-encoded."""
 _SEPARATORS = lazy_regex(r"[\s,;|<>()\[\]{}\"'`\u2018-\u201f]+")
+_AROUND_NAMES = lazy_regex(r"[\s,;|<>()\[\]{}\"'`\u2018-\u201f=/\\:@?#&!+$^~]+")
+"""What no name of a host contains."""
 _AFTER_SLASHES = lazy_regex(r"(?<![/\\])[/\\]{2,}+([^/\\?#\s\"'<>`]+)")
 _WITH_BACKSLASHES = lazy_regex(r"(?<!/)/{2,}+([^/?#\s\"'<>`]+)")
 """To browsers, a backslash ends the host in `http://a\\@b/`. To other programs, it is part of what precedes the `@`."""
@@ -54,8 +56,8 @@ def bare_hosts_in(texts: Texts) -> tuple[str, ...]:
     `ANY_HOST`."""
     found: dict[str, None] = {}
     for one in texts.texts:
-        for word in _SEPARATORS.split(one.text):
-            name = word.strip(".:!?*_=/\\")
+        for word in _AROUND_NAMES.split(one.text):
+            name = word.strip(".*_-")
             if ("." in name or name.casefold() == "localhost") and len(name) <= _LONGEST_NAME:
                 host = normal_host(name)
                 found |= {host: None} if host != ANY_HOST else {}
