@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wave_agent import Agent, NoticeBlock, PermissionRequest, Result, ToolBlock
+from wave_agent import Agent, Callbacks, NoticeBlock, PermissionRequest, Result, ToolBlock
 from wave_agent.agent.options import Options
+from wave_agent.events import Notice
+from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.values import (
     McpError,
     McpResult,
@@ -525,3 +528,29 @@ async def test_interrupting_cancels_the_call(project: Path, host: FakeMcpHost) -
 def test_options_name_servers_for_a_run() -> None:
     options = Options(mcp_config=["servers.json"], strict_mcp_config=True)
     assert (options.mcp_config, options.strict_mcp_config) == (["servers.json"], True)
+
+
+# ------------------------------------------------------------------------------------------------------------- consent
+
+FORGERY = """
+import json, os
+file = os.environ["WAVE_HOME"] + "/mcp.json"
+stored = json.load(open(file)) if os.path.exists(file) else {}
+stored.setdefault("consents", {})[os.getcwd()] = {"evil": {"entry": "e"}}
+json.dump(stored, open(file, "w"))
+"""
+
+
+@pytest.mark.parametrize("servers", [None, SERVERS])
+async def test_an_unattended_session_cannot_agree_to_servers(
+    project: Path, host: FakeMcpHost, tmp_path: Path, servers: Any
+) -> None:
+    (tmp_path / "forge.py").write_text(FORGERY)
+    forge = Reply(tool_calls=[call("Bash", command=f"{sys.executable} {tmp_path}/forge.py")])
+    heard: list[str] = []
+    callbacks = Callbacks(on_event=lambda event: heard.append(event.content) if isinstance(event, Notice) else None)
+    async with await agent(project, host, forge, "Done.", mcp_servers=servers, callbacks=callbacks) as wave:
+        await wave.send_message("Go.")
+        assert "evil" in (tmp_path / "home" / "mcp.json").read_text()
+    assert any("MCP servers was changed while a session ran unattended" in one for one in heard), heard
+    assert ConsentStore(tmp_path / "home").consents(str(project)) == {}

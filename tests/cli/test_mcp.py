@@ -208,6 +208,76 @@ def test_a_server_that_fails_says_why(command: Command) -> None:
     assert (status, "no database here" in printed) == (1, True)
     assert re.search(r"^echo +connected +1 ", printed, re.MULTILINE)
     assert command("login", "bad")[0] == 2
+    assert states(command)["bad"] == "failed"  # it is remembered
+    status, printed = command("list")
+    assert (status, "when last tried:" in printed, "no database here" in printed) == (0, True, True)
+    command("add", "bad", "--force", sys.executable, "-c", "print('another one')")
+    assert states(command)["bad"] == "not tried yet"
+
+
+def test_a_server_is_called_ready_only_once_it_was(command: Command, project: Path) -> None:
+    command("add", "gone", "no-such-program-7f3a")
+    command("add", "path", "./no/such/program")
+    command("add", "echo", sys.executable, str(ECHO))
+    assert states(command) == {"gone": "program missing", "path": "program missing", "echo": "not tried yet"}
+    printed = command("list")[1]
+    assert 'gone: there is no program "no-such-program-7f3a"' in printed
+    assert "wave mcp list --check connects to them" in printed
+    assert command("test", "echo")[0] == 0
+    assert states(command)["echo"] == "ready"
+
+
+def test_without_a_terminal_all_servers_are_shown_for_review(command: Command, project: Path) -> None:
+    entries = {name: {"command": "sh", "args": ["-c", f"echo {name}-runs"]} for name in ("one", "two")}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    status, printed = command("trust")
+    assert (status, "one-runs" in printed, "two-runs" in printed) == (2, True, True)
+    assert "rerun with --yes and the names" in printed
+
+
+def test_a_file_without_servers_says_so(command: Command, project: Path) -> None:
+    (project / ".mcp.json").write_text('{"servers": {"x": {"command": "sh"}}}')
+    status, printed = command("list")
+    assert status == 1
+    assert '.mcp.json: mcpServers: is missing, so there are no servers; the file has "servers"' in printed
+    (project / ".mcp.json").write_text("{}")
+    assert command("list") == (0, "There are no MCP servers. Add one: wave mcp add NAME COMMAND\n")
+
+
+def test_an_unset_variable_is_not_a_change(
+    command: Command, echo: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = {"command": sys.executable, "args": ["echo.py"], "env": {"GREETING": "${GREETING_7}", "B": "${NEVER_7}"}}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"echo": entry}}))
+    monkeypatch.setenv("GREETING_7", "hello")
+    assert command("trust", "echo", "--yes")[0] == 0
+    monkeypatch.delenv("GREETING_7")
+    assert states(command) == {"echo": "variable unset"}
+    assert "echo: GREETING_7 is not set, but had a value when you trusted it" in command("list")[1]
+    assert command("test", "echo")[0] == 1
+    monkeypatch.setenv("GREETING_7", "other")
+    assert states(command) == {"echo": "changed"}
+    monkeypatch.setenv("GREETING_7", "hello")
+    assert states(command) == {"echo": "ready"}
+
+
+def test_a_tool_that_is_withheld_is_marked(command: Command, tmp_path: Path) -> None:
+    script = tmp_path / "echo.py"
+    script.write_text(ECHO.read_text())
+    command("add", "echo", sys.executable, str(script))
+    assert "not offered" not in command("test", "echo")[1]
+    script.write_text(script.read_text().replace("Echoes a message.", "Sends your keys."))
+    status, printed = command("test", "echo")
+    assert (status, "echo (changed, not offered)  Sends your keys." in printed) == (0, True), printed
+    assert json.loads(command("test", "echo", "--json")[1])["withheld"] == {"echo": "changed"}
+
+
+def test_compiled_files_are_named_as_the_reason(command: Command, echo: Path) -> None:
+    command("trust", "echo", "--yes")
+    (echo.parent / "__pycache__").mkdir(exist_ok=True)
+    (echo.parent / "__pycache__" / "echo.cpython-311.pyc").write_bytes(b"x")
+    assert states(command) == {"echo": "changed"}
+    assert "PYTHONPYCACHEPREFIX" in command("list")[1]
 
 
 @pytest.mark.parametrize(

@@ -128,10 +128,25 @@ def test_a_directory_whose_files_must_not_be_read(project: Path) -> None:
         "https%253A%252F%252Fevil.example",
         '{"u": "http:\\u002f\\u002fevil.example"}',
         "curl evil.example",
+        "evil.example",
+        "Please get EVIL.example.",
+        "ev%69l.example",
+        "host=evil.example port=5432",
+        "Server=evil.example;Database=x",
+        "see evil.example/y",
     ],
 )
 def test_a_host_that_must_not_be_reached(project: Path, text: str) -> None:
     assert restricted(project, {"x": text}) == ["Net(evil.example)"]
+    assert restricted(project, {text: 1}) == ["Net(evil.example)"]
+
+
+def test_a_word_that_might_be_a_host_is_none_to_rules_about_any() -> None:
+    around = Surroundings(directory="/p", project="/p")
+    found = effects_of("mcp__any__tool", {"x": "notes.md and evil.example"}, around)
+    assert (found.hosts, found.bare_hosts) == ((), ("notes.md", "evil.example"))
+    assert parse_rule("Net(*)").touched(found, Places("/p", "/home", "/p")) is None
+    assert parse_rule("Net(*.example)").touched(found, Places("/p", "/home", "/p")) == "reach evil.example"
 
 
 def test_with_more_hosts_than_are_compared_any_may_be_meant() -> None:
@@ -139,6 +154,8 @@ def test_with_more_hosts_than_are_compared_any_may_be_meant() -> None:
     many = [f"http://h{at}.example/" for at in range(1200)]
     assert ANY_HOST in effects_of("mcp__any__tool", {"urls": many}, around).hosts
     assert ANY_HOST in effects_of("mcp__any__tool", {"x": "a" * (1 << 21)}, around).hosts
+    words = " ".join(f"h{at}.md" for at in range(4100))
+    assert ANY_HOST in effects_of("mcp__any__tool", {"x": words}, around).hosts
 
 
 ORDINARY: list[dict[str, Any]] = [

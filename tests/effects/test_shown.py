@@ -1,7 +1,7 @@
 """Effects as hooks and people get them."""
 
 from tests.rows import rows
-from wave_agent.effects.shown import MEANINGS, MOST_CHARACTERS, MOST_ENTRIES, summary, to_json
+from wave_agent.effects.shown import MEANINGS, MOST_CHARACTERS, MOST_ENTRIES, call_summary, summary, to_json
 from wave_agent.effects.values import NO_EFFECTS, UNKNOWN_EFFECTS, Effects
 
 
@@ -58,6 +58,21 @@ def test_long_words_are_left_out_whole() -> None:
 )
 def test_one_line_says_what_a_call_would_do(effects: Effects, text: str) -> None:
     assert summary(effects, "/p") == text
+
+
+@rows(
+    ("effects", "text"),
+    [
+        (UNKNOWN_EFFECTS, "may do anything"),
+        (Effects(reads=("/p/milk",), writes=("/p/milk", "/p/milk/**"), complete=False), "may do anything"),
+        (Effects(reads=("/p/a", "/p/b"), writes=("/p/a",)), "may do anything; its arguments name a"),
+        (Effects(reads=("/p/a", "/p/[*]")), "may do anything; its arguments name 2 files"),
+        (Effects(writes=("/p/a/**",), hosts=("x.org",)), "may do anything; its arguments name a and x.org"),
+    ],
+)
+def test_of_an_mcp_servers_tool_it_names_only_what_exists(effects: Effects, text: str) -> None:
+    assert call_summary("mcp__s__t", effects, "/p", {"/p/a", "/p/*"}.__contains__) == text
+    assert call_summary("Bash", effects, "/p", lambda _: True) == summary(effects, "/p")
 
 
 def test_the_root_is_a_directory_too() -> None:

@@ -127,3 +127,41 @@ def test_a_home_that_cannot_be_written_still_has_pins_for_the_session(place: Pla
     place.home.chmod(0o500)
     assert place.store.pin_first(server(), LISTING).tools
     place.home.chmod(0o700)
+
+
+def test_what_an_unattended_session_changed_is_undone(place: Place) -> None:
+    store, own = place.store, msgspec.structs.replace(server("own", scope="user"), layer=Layer.USER)
+    store.grant(server(), Binding(entry="e"))
+    for one in (server(), own):
+        store.pin_first(one, LISTING)
+    before, agreed = store.file.read_bytes(), store.consents("/p")
+    pins = store.pins([server(), own])
+    assert store.look_back("/p", before) == ""
+
+    new = msgspec.structs.replace(own, name="new")
+    first = store.pin_first(new, LISTING)  # what a session does by itself
+    assert store.look_back("/p", before) == ""
+    forged = ServerListing(tools=(ToolDefinition(name="read", description="evil"),))
+    for attempt in (
+        lambda: store.grant(server("evil"), Binding(entry="e")),
+        lambda: store.grant(server(), Binding(entry="another")),
+        lambda: store.confirm(own, forged),
+        lambda: store.confirm(server(), forged),
+        lambda: store.forget(own),
+    ):
+        attempt()
+        assert "while a session ran unattended" in store.look_back("/p", before)
+        assert (store.consents("/p"), store.pins([server(), own])) == (agreed, pins)
+        assert store.pins([new]) == {"new": first}
+    for content in (None, "{", '{"version": 9}'):
+        store.file.unlink() if content is None else store.file.write_text(content)
+        assert "while a session ran unattended" in store.look_back("/p", before)
+        assert (store.consents("/p"), store.pins([server(), own])) == (agreed, pins)
+
+
+def test_consents_to_other_projects_are_none_of_its_business(place: Place) -> None:
+    place.store.grant(server(), Binding(entry="e"))
+    before = place.store.file.read_bytes()
+    place.store.grant(server(project="/q"), Binding(entry="e"))
+    assert place.store.look_back("/p", before) == ""
+    assert place.store.consents("/q")

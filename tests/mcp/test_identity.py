@@ -46,6 +46,22 @@ def program(place: Place, name: str) -> None:
         ({"command": "python3.12", "args": ["-m", "srv"]}, ["srv.py"], "json.py"),
         ({"command": "python3", "args": ["-m", "srv"], "env": {"PYTHONPATH": "lib"}}, ["lib/srv.py"], "lib/srv.py"),
         ({"command": "python3", "args": ["-c", "import srv; srv.main()"]}, ["srv.py"], "srv.py"),
+        # code in arguments
+        ({"command": "node", "args": ["-e", 'require("foo")']}, ["node_modules/foo/index.js"], "node_modules/foo/x.js"),
+        ({"command": "node", "args": ["-e", "spawn('s'+'.py')"]}, ["s.py"], "s.py"),
+        ({"command": "node", "args": ["-pe", "1"]}, ["s.py"], "s.py"),
+        ({"command": "node", "args": ["--import=foo", "/opt/x.js"]}, [], "node_modules/foo/index.js"),
+        ({"command": "perl", "args": ["-wE", "exec('python3', 's'.'.py')"]}, ["s.py"], "s.py"),
+        ({"command": "ruby", "args": ["-e", "load 's'+'.rb'"]}, ["s.rb"], "s.rb"),
+        ({"command": "php", "args": ["-r", "include 's'.'.php';"]}, ["s.php"], "s.php"),
+        ({"command": "deno", "args": ["eval", "import('./s'+'.ts')"]}, ["s.ts"], "s.ts"),
+        ({"command": "bun", "args": ["-e", "1"]}, ["s.ts"], "s.ts"),
+        ({"command": "lua", "args": ["-e", "dofile('s'..'.lua')"]}, ["s.lua"], "s.lua"),
+        ({"command": "git", "args": ["-c", "alias.x=!./w", "x"]}, ["w"], "w"),
+        ({"command": "awk", "args": ['BEGIN{system("sh s" ".sh")}']}, ["s.sh"], "s.sh"),
+        ({"command": "java", "args": ["-cp", ".:lib/*", "Main"]}, ["Main.class"], "Main.class"),
+        ({"command": "java", "args": ["-cp", "/opt/x:lib/*", "Main"]}, ["lib/a.jar"], "lib/b.jar"),
+        ({"command": "turbo", "args": ["run", "mcp"]}, ["turbo.json", "a.js"], "a.js"),
         # what a script loads
         ({"command": "python3", "args": ["a/server.py"]}, ["a/server.py"], "a/json.py"),
         ({"command": "node", "args": ["a/server.js"]}, ["a/server.js"], "a/helper.mjs"),
@@ -251,6 +267,10 @@ def test_what_cannot_be_bound_is_asked_for_in_each_session(place: Place, fill: C
         ({"command": "python3", "args": ["server.py"]}, "server.py"),
         ({"command": "uv", "args": ["run", "srv.py"]}, "srv.py"),
         ({"command": "sh", "args": ["-c", "exec npx srv"]}, ".npmrc"),
+        ({"command": "node", "args": ["-e", "require('foo')"]}, "node_modules/foo/index.js"),
+        ({"command": "java", "args": ["-cp", ".:lib/*", "Main"]}, "lib/a.jar"),
+        ({"command": "git", "args": ["-c", "alias.x=!./w", "x"]}, "w"),
+        ({"command": "awk", "args": ["-f", "f.awk"]}, "f.awk"),
     ],
 )
 def test_a_server_of_the_user_does_not_run_code_of_a_project_unasked(

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,8 @@ async def test_tools_are_listed_and_called_with_the_headers_of_the_entry(host: S
 async def test_a_large_result_is_cut_and_the_connection_stays(host: SdkHost, official: Server) -> None:
     # On the wire, a text is twice as long: it is in the structured content, too.
     assert len(text_of(await host.call(official, "big", {"size": 3 << 20}))) == 3 << 20
-    if official.entry.transport == ServerTransport.SSE:
-        result = await host.call(official, "big", {"size": 20 << 20})
-        assert len(text_of(result)) < 8 << 20 < result.cut
-    else:
-        with pytest.raises(McpError, match="The answer is too large: more than 16,777,216 bytes"):
-            await host.call(official, "big", {"size": 20 << 20})
+    result = await host.call(official, "big", {"size": 20 << 20})
+    assert len(text_of(result)) < 8 << 20 < result.cut
     assert text_of(await host.call(official, "add", {"a": 2, "b": 3})) == "5"
 
 
@@ -73,6 +70,27 @@ async def test_progress_and_cancellation_work_over_http(host: SdkHost, official:
     with pytest.raises(asyncio.CancelledError):
         await call
     assert text_of(await host.call(official, "add", {"a": 2, "b": 3})) == "5"
+
+
+@pytest.mark.parametrize("status", [200, 302, 403, 404, 500])
+async def test_what_is_no_mcp_server_is_named_with_its_http_status(host: SdkHost, status: int) -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status)
+            self.send_header("content-type", "text/html")
+            self.send_header("content-length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    page = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    with running(page):
+        url = f"http://127.0.0.1:{page.server_port}/"
+        with pytest.raises(McpError, match=rf"\(HTTP {status}\): .* Is {url} the address of an MCP server\?"):
+            await host.connect(remote(url, name=f"page-{status}"), deadline=20)
 
 
 @pytest.mark.parametrize("transport", [ServerTransport.HTTP, ServerTransport.SSE])

@@ -253,6 +253,8 @@ ATTACKS = [
     "cd && echo x >> .bashrc",
     "cd ~ && echo x >> .zshrc",
     "echo x > $WAVE_HOME/trust.json",
+    "echo x > $WAVE_HOME/mcp.json",
+    "rm -r $WAVE_HOME/mcp-cache",
     "echo x > $WAVE_HOME/settings.json",
     "rm -rf $WAVE_HOME",
     # what the grammar does not understand

@@ -287,6 +287,9 @@ def test_without_stored_keys_there_is_no_rule_for_them(home: Path, tmp_path: Pat
     assert lay_foundation(options, os.environ).settings.rules.deny == ()
     kept(home)
     assert [rule.tool for rule in lay_foundation(options, os.environ).settings.rules.deny] == ["read"]
+    (home / "mcp-tokens.json").write_text("{}")
+    hidden = [rule.pattern for rule in lay_foundation(options, os.environ).settings.rules.deny]
+    assert hidden == [f"/{home}/keys.json", f"/{home}/mcp-tokens.json"]
 
 
 def test_whether_a_model_is_missing(home: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Asking whether a call may run: first PermissionRequest hooks, then the user."""
 
+import os
 import shlex
 from collections.abc import Callable
 
@@ -58,10 +59,10 @@ class PermissionAsker:
         )
 
     async def ask_user(self, call: RequestedCall, subject: JudgedCall, question: Permission) -> Allow | Deny:
-        from wave_agent.effects.shown import summary, to_json  # lazy: only if there is a question
+        from wave_agent.effects.shown import call_summary, to_json  # lazy: only if there is a question
 
         effects = call.effects(subject.tool_input)
-        does = summary(effects, str(self._context.project_dir))
+        does = call_summary(subject.tool, effects, str(self._context.project_dir), os.path.lexists)
         self._emit(
             PermissionRequested(
                 id=call.id,

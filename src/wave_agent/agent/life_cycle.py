@@ -13,6 +13,7 @@ from wave_agent.events import Error, Notice, SessionStarted
 from wave_agent.hooks.events import HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import NO_RESULT
+from wave_agent.settings.mcp_sources import stored_consents
 from wave_agent.settings.trust import Vigil
 from wave_agent.settings.user_guards import UserVigil
 from wave_agent.system.private_files import keep_private
@@ -26,6 +27,8 @@ class LifeCycle:
         self._hooks = hooks
         self._calls = calls
         self._vigil, self._user_vigil = _vigils(ground.foundation)
+        self._consents: bytes | None = None
+        """What the user had agreed to about MCP servers when an unattended session began."""
         self._left_open = frozenset(block.id for block in ground.messages.open_calls())
         """Calls left without a result by an agent that was killed."""
         self.has_begun = False
@@ -74,6 +77,8 @@ class LifeCycle:
             emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
         if found := self._user_vigil.end():
             emit(Notice(content=f"The next start asks you to confirm it: {found}."))
+        if found := self._changed_consents():
+            emit(Notice(content=f"{found[:1].upper()}{found[1:]}. That is undone: review with wave mcp trust."))
         ground.leftovers.close()
 
     def _begin(self) -> None:
@@ -84,6 +89,8 @@ class LifeCycle:
         if ground.resumed is None:
             self.end_leftovers()
         self._vigil.begin()
+        if _is_watched(ground.foundation):
+            self._consents = stored_consents(ground.foundation.home)
         if ground.before.blank:
             with suppress(SessionError):  # noted: see `SessionLog.failure`
                 ground.log.start()
@@ -107,6 +114,15 @@ class LifeCycle:
             facts = {"reason": reason, **changed_files(changed)}
             ended = await self._hooks.run(HookEvent.SESSION_END, facts, permission_mode=mode)
             perform(consequences(ended), self._ground.messages)
+
+    def _changed_consents(self) -> str:
+        """What an unattended session changed of it, and is undone; empty if nothing."""
+        foundation = self._ground.foundation
+        if self._consents is None or stored_consents(foundation.home) == self._consents:
+            return ""
+        from wave_agent.mcp.consent import ConsentStore  # lazy: hardly any session changes it
+
+        return ConsentStore(foundation.home).look_back(foundation.project, self._consents)
 
     async def _report_changed_settings(self) -> None:
         for change in self._ground.foundation.snapshot.changes():
@@ -132,9 +148,13 @@ class LifeCycle:
             self._ground.notices.append(f"Ended {what} left behind by a killed agent.")
 
 
+def _is_watched(foundation: Foundation) -> bool:
+    """An attended session need not be, and an agent below another one does not watch: the one above does."""
+    return not foundation.options.interactive and foundation.above is None
+
+
 def _vigils(foundation: Foundation) -> tuple[Vigil, UserVigil]:
-    """An attended session needs none, and an agent below another one does not watch: the one above does."""
-    is_needed = not foundation.options.interactive and foundation.above is None
+    is_needed = _is_watched(foundation)
     home, project = foundation.home, foundation.project
     return (
         Vigil(home, project, is_needed=is_needed),

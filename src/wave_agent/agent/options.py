@@ -26,6 +26,7 @@ from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.inheritance import Inheritance, inherited, restricted, steering, this_process
 from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, LayerFile, Settings, project_places
+from wave_agent.settings.mcp_sources import claude_state_file
 from wave_agent.settings.other_agents import claude_home
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import (
@@ -37,7 +38,7 @@ from wave_agent.settings.sources import (
     read_overlay,
 )
 from wave_agent.settings.trust import Record, TrustStore, file_digest, rest_digest
-from wave_agent.system.private_files import STORED_KEYS, wave_home
+from wave_agent.system.private_files import STORED_KEYS, STORED_LOGINS, wave_home
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.tools.base import Tool
@@ -182,7 +183,9 @@ class Foundation(Struct, frozen=True, kw_only=True):
         """The files through which the agent could rewrite its own guards."""
         from wave_agent.permissions.protected_paths import protected_paths  # lazy: for the first call
 
-        files = self.snapshot.files
+        # Servers in there start without consent: they are the user's.
+        others = [str(claude_state_file(self.options))] if self.gathered.foreign else []
+        files = [*self.snapshot.files, *others]
         return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
 
 
@@ -209,7 +212,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         path = search_path(above.hook_environment(environment))
         options = replace(options, record=_inherited_record(above, project, home), search_path=path)
     gathered = gather_settings(home, project, options)
-    if os.path.exists(home / STORED_KEYS):
+    if os.path.exists(home / STORED_KEYS) or os.path.exists(home / STORED_LOGINS):
         from wave_agent.settings.stored_keys import hiding_keys  # lazy: few people have any
 
         gathered = replace(gathered, settings=hiding_keys(gathered.settings, home))

@@ -27,7 +27,7 @@ from wave_agent.settings.layers import Settings
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import public_url
-from wave_agent.system.private_files import make_private, wave_home
+from wave_agent.system.private_files import STORED_LOGINS, make_private, wave_home
 from wave_agent.system.project import Project
 from wave_agent.text import strip_controls
 from wave_agent.workshop.inventory import untrusted
@@ -150,14 +150,13 @@ def _sandbox(project: Project, settings: Settings) -> CheckResult:
 def _servers(cwd: str | None, home: Path) -> Iterator[CheckResult]:
     """MCP servers: what keeps one from starting, found without starting any."""
     from wave_agent.cli.mcp.overview import EXTRA, counted, has_extra, overview  # lazy: most projects have none
-    from wave_agent.mcp.sdk.tokens import FILE as TOKENS
 
     try:
         found = overview(cwd)
     except SettingsError as error:
         yield CheckResult("mcp", "failed", str(error))
         return
-    ready = [row.name for row in found.rows if row.state in ("ready", "tools changed")]
+    ready = [row.name for row in found.rows if row.may_start]
     if ready and has_extra():
         yield CheckResult("mcp", "ok", f"{counted(len(ready), 'server')} may start: {', '.join(ready)}")
     elif found.rows and not has_extra():
@@ -167,7 +166,7 @@ def _servers(cwd: str | None, home: Path) -> Iterator[CheckResult]:
     for row in found.rows:
         if row.detail and row.state != "extra missing":
             yield CheckResult("mcp", "warning", f"{row.name}: {row.detail}")
-    tokens = home / TOKENS
+    tokens = home / STORED_LOGINS
     if tokens.exists() and tokens.stat().st_mode & 0o077:
         yield CheckResult("mcp", "failed", f"{tokens} can be read by others: chmod 600 {tokens}")
 

@@ -11,7 +11,12 @@ from wave_agent.lazy_regex import lazy_regex
 _MOST = 1000
 _LONGEST = 4096
 _LONGEST_ADDRESS = 64
+_MOST_WORDS = 4000
+_LONGEST_NAME = 3 * 253
+"""Characters of a host's name, percent-encoded."""
 _SEPARATORS = lazy_regex(r"[\s,;|<>()\[\]{}\"'`\u2018-\u201f]+")
+_AROUND_NAMES = lazy_regex(r"[\s,;|<>()\[\]{}\"'`\u2018-\u201f=/\\:@?#&!+$^~]+")
+"""What no name of a host contains."""
 _AFTER_SLASHES = lazy_regex(r"(?<![/\\])[/\\]{2,}+([^/\\?#\s\"'<>`]+)")
 _WITH_BACKSLASHES = lazy_regex(r"(?<!/)/{2,}+([^/?#\s\"'<>`]+)")
 """To browsers, a backslash ends the host in `http://a\\@b/`. To other programs, it is part of what precedes the `@`."""
@@ -43,6 +48,21 @@ def hosts_in(texts: Texts) -> tuple[str, ...]:
             break
     if len(found) > _MOST or not texts.complete:
         found[ANY_HOST] = None
+    return tuple(found)
+
+
+def bare_hosts_in(texts: Texts) -> tuple[str, ...]:
+    """The words with a dot in them that would be hosts to a tool that takes them for such. If there are too many, also
+    `ANY_HOST`."""
+    found: dict[str, None] = {}
+    for one in texts.texts:
+        for word in _AROUND_NAMES.split(one.text):
+            name = word.strip(".*_-")
+            if ("." in name or name.casefold() == "localhost") and len(name) <= _LONGEST_NAME:
+                host = normal_host(name)
+                found |= {host: None} if host != ANY_HOST else {}
+            if len(found) > _MOST_WORDS:
+                return (*found, ANY_HOST)
     return tuple(found)
 
 

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from wave_agent.effects.argument_commands import line_effects_in
 from wave_agent.effects.argument_globs import as_patterns, is_glob, says_something
-from wave_agent.effects.argument_hosts import hosts_in
+from wave_agent.effects.argument_hosts import bare_hosts_in, hosts_in
 from wave_agent.effects.argument_texts import SHORT, ArgumentText, Texts, texts_in
 from wave_agent.effects.argument_words import path_words, spellings
 from wave_agent.effects.surroundings import Surroundings
-from wave_agent.effects.values import Effects
+from wave_agent.effects.values import ANY_HOST, Effects
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import escape
 
@@ -51,12 +51,14 @@ def argument_effects(tool_input: Mapping[str, Any], surroundings: Surroundings, 
     entire, inside = _directories(named.paths, _roots(starts, home), surroundings.is_there)
     places = dict.fromkeys(starts[:2])
     lines = line_effects_in(_short_first(texts.texts), places, {"HOME": home} if home else {})
+    bare = bare_hosts_in(texts)
     both = (*map(escape, named.paths), *named.patterns, *inside)
     return Effects(
         reads=tuple(dict.fromkeys((*both, *lines.reads))),
         writes=tuple(dict.fromkeys((*both, *entire, *lines.writes))),
-        hosts=tuple(dict.fromkeys((*hosts_in(texts), *lines.hosts))),
+        hosts=tuple(dict.fromkeys((*hosts_in(texts), *lines.hosts, *(one for one in bare if one == ANY_HOST)))),
         complete=False,
+        bare_hosts=bare,
     )
 
 

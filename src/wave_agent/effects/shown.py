@@ -1,9 +1,11 @@
 """Effects as hooks get them in stdin, and as one line for people."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from wave_agent.effects.calls import OF_SERVERS
 from wave_agent.effects.values import ANY_HOST, Effects
+from wave_agent.shell.values import escape
 from wave_agent.text import one_line
 
 MOST_ENTRIES = 200
@@ -71,6 +73,18 @@ def summary(effects: Effects, directory: str) -> str:
     return ", ".join(parts) or "touches no file and reaches no host"
 
 
+def call_summary(tool: str, effects: Effects, directory: str, is_there: Callable[[str], bool]) -> str:
+    """Like `summary`, for a call of this tool. Any word in the arguments of an MCP server's tool may be a path, so only
+    those that exist are named, and nothing is said about what happens to them."""
+    if not tool.startswith(OF_SERVERS):
+        return summary(effects, directory)
+    paths = dict.fromkeys(_unquoted(one.removesuffix("/**")) for one in (*effects.reads, *effects.writes))
+    there = [path for path in paths if path and is_there(path)]
+    named = [_files([escape(path) for path in there], directory)] if there else []
+    named += [_hosts(effects.hosts)] if effects.hosts else []
+    return f"may do anything; its arguments name {' and '.join(named)}" if named else "may do anything"
+
+
 def _files(entries: Sequence[str], directory: str) -> str:
     whole = {entry.removesuffix("/**") for entry in entries if entry.endswith("/**")}
     both = whole.intersection(entries)
@@ -90,8 +104,11 @@ def _whole(above: str, directory: str, *, itself: bool) -> str:
 
 
 def _name(entry: str, directory: str) -> str:
-    plain = entry.replace("[*]", "*").replace("[?]", "?").replace("[[]", "[")
-    return one_line(plain.removeprefix(f"{directory.rstrip('/')}/"), _NAME_LIMIT)
+    return one_line(_unquoted(entry).removeprefix(f"{directory.rstrip('/')}/"), _NAME_LIMIT)
+
+
+def _unquoted(entry: str) -> str:
+    return entry.replace("[*]", "*").replace("[?]", "?").replace("[[]", "[")
 
 
 def _hosts(hosts: Sequence[str]) -> str:

@@ -24,6 +24,9 @@ class Effects(Struct, frozen=True):
     """Names or addresses in lower case, without a port. `*` is a host that is not known."""
     complete: bool = True
     """Whether this is the whole of it. False: it may do more."""
+    bare_hosts: tuple[str, ...] = ()
+    """Words that a tool may take for hosts, although nothing says so: `example.com`, and `notes.md`. Only compared with
+    hosts that a rule names."""
 
 
 NO_EFFECTS = Effects()

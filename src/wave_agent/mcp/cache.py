@@ -3,7 +3,7 @@ directory. One file for all servers of a project, and one for the user's own, fo
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.mcp.entries import name_key
-from wave_agent.mcp.values import Server, ServerListing
+from wave_agent.mcp.values import LoginNeededError, McpError, Server, ServerListing
 from wave_agent.system.private_files import keep_private, write_private
 
 _LARGEST = 32 << 20
 _MOST = 100
 """Servers in one file."""
+_LONGEST_PROBLEM = 2000
 _SHARED = "user.json"
 
 
@@ -25,9 +26,18 @@ class _CachedListing(Struct, frozen=True):
     listing: ServerListing
 
 
+class LastFailure(Struct, frozen=True):
+    """Why a server could not be connected when that was last tried."""
+
+    identity: str
+    problem: str
+    needs_login: bool = False
+
+
 class _CachedListings(Struct, kw_only=True):
     version: int = 1
     servers: dict[str, _CachedListing] = {}
+    failures: dict[str, LastFailure] = {}
 
 
 class ListingCache:
@@ -49,17 +59,40 @@ class ListingCache:
         cached = _CachedListing(server.identity, listing)
         for file in (self._own, *(() if server.is_of_project else (self._shared,))):
             stored = _load(file)
-            if stored.servers.get(name_key(server.name)) == cached:
+            had_failed = stored.failures.pop(name_key(server.name), None) is not None
+            if stored.servers.get(name_key(server.name)) == cached and not had_failed:
                 continue
             stored.servers.pop(name_key(server.name), None)
             stored.servers = dict([*stored.servers.items(), (name_key(server.name), cached)][-_MOST:])
             self._write(file, stored)
 
+    def failures(self, servers: Collection[Server]) -> Mapping[str, LastFailure]:
+        """Server's name → why it could not be connected last time. Never raises."""
+        known = _load(self._own).failures
+        found = {one.name: known.get(name_key(one.name), LastFailure("", "")) for one in servers}
+        identities = {one.name: one.identity for one in servers}
+        return {name: one for name, one in found.items() if one.problem and one.identity == identities[name]}
+
+    def note_failure(self, server: Server, error: McpError) -> None:
+        """It could not be connected. Never raises."""
+        stored = _load(self._own)
+        noted = LastFailure(server.identity, str(error)[:_LONGEST_PROBLEM], isinstance(error, LoginNeededError))
+        if stored.failures.get(name_key(server.name)) != noted:
+            stored.failures = dict([*stored.failures.items(), (name_key(server.name), noted)][-_MOST:])
+            self._write(self._own, stored)
+
+    def clear_failure(self, server: Server) -> None:
+        """It answers again, or the user has logged in. Never raises."""
+        stored = _load(self._own)
+        if stored.failures.pop(name_key(server.name), None) is not None:
+            self._write(self._own, stored)
+
     def forget(self, name: str) -> None:
         """When a server is removed. Never raises."""
         for file in (self._own, self._shared):
             stored = _load(file)
-            if stored.servers.pop(name_key(name), None) is not None:
+            gone = [one.pop(name_key(name), None) for one in (stored.servers, stored.failures)]
+            if any(gone):
                 self._write(file, stored)
 
     def _write(self, file: Path, stored: _CachedListings) -> None:

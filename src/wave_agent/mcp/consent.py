@@ -17,8 +17,9 @@ from wave_agent.errors import SettingsError
 from wave_agent.mcp.entries import name_key
 from wave_agent.mcp.identity import Binding
 from wave_agent.mcp.pins import Pins, pins_of
-from wave_agent.mcp.values import Server, ServerListing
+from wave_agent.mcp.values import USER_SCOPE, Server, ServerListing
 from wave_agent.settings.layers import require_sound_owner
+from wave_agent.settings.mcp_sources import CONSENT_FILE
 from wave_agent.system.ancestry import handed_down
 from wave_agent.system.private_files import make_private, open_private, write_private
 
@@ -37,7 +38,7 @@ class ConsentStore:
     """Consents and pins."""
 
     def __init__(self, home: Path) -> None:
-        self.file = home / "mcp.json"
+        self.file = home / CONSENT_FILE
 
     def consents(self, project: str) -> Mapping[str, Binding]:
         """The servers that may start in this project: name (`name_key`) → what was agreed to. Raises `SettingsError`
@@ -118,6 +119,24 @@ class ConsentStore:
             here[name_key(server.name)] = found
         return found
 
+    def look_back(self, project: str, before: bytes) -> str:
+        """An unattended session of this project has ended: what it changed of what only a person can change. That is
+        undone. Empty if nothing. `before` is the whole file when the session started. Never raises."""
+        try:
+            was = msgspec.json.decode(before, type=_StoredServers) if before else _StoredServers()
+        except (msgspec.DecodeError, RecursionError):
+            return ""  # it could not be relied on then either
+        with suppress(SettingsError):
+            try:
+                if not _restored(self._load(), was, project):
+                    return ""
+            except SettingsError:
+                self.file.unlink(missing_ok=True)  # damaged: nothing of it is of use
+            with self._changing() as stored:
+                _restored(stored, was, project)
+            return "consent to MCP servers was changed while a session ran unattended"
+        return ""
+
     def _load(self) -> _StoredServers:
         try:
             with self.file.open("rb") as opened:
@@ -154,3 +173,16 @@ class ConsentStore:
                 write_private(self.file, msgspec.json.format(msgspec.json.encode(stored), indent=1))
         except OSError as error:
             raise SettingsError(f"{self.file} cannot be written: {error.strerror}") from None
+
+
+def _restored(now: _StoredServers, was: _StoredServers, project: str) -> bool:
+    """Puts back the consents to a project's servers, and the pins that a session in it has relied on. New pins stay:
+    they are made when a server is connected for the first time. Returns whether anything was different."""
+    found = now.consents.get(project, {}) != was.consents.get(project, {})
+    now.consents[project] = was.consents.get(project, {})
+    for scope, pins in was.pins.items():
+        if scope in (project, USER_SCOPE, f"{USER_SCOPE} {project}"):
+            here = now.pins.setdefault(scope, {})
+            found = found or any(here.get(name) != one for name, one in pins.items())
+            here |= pins
+    return found

@@ -2,7 +2,7 @@
 this."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -48,6 +48,11 @@ class Binding(Struct, frozen=True, kw_only=True, omit_defaults=True):
         files = sorted({*self.files, *before.files})
         found += [one for one in files if self.files.get(one) != before.files.get(one)]
         return tuple(found)
+
+    def lost(self, before: "Binding", unset: Collection[str]) -> tuple[str, ...]:
+        """Of the variables that are unset now, those that had a value. Empty if anything else is different."""
+        found = tuple(one for one in unset if self.variables.get(one) != before.variables.get(one))
+        return found if len(found) == len(self.changes(before)) else ()
 
 
 def bind(

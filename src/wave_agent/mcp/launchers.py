@@ -53,6 +53,14 @@ class LauncherRow(Struct, frozen=True, kw_only=True):
     """Words before that argument: `npm exec`, `uv run`."""
     values: tuple[str, ...] = ()
     """Options that take the next word as their value."""
+    code_options: tuple[str, ...] = ()
+    """Options whose value is code, or a module that is loaded: `--eval`."""
+    code_letters: str = ""
+    """The same as letters, which may be put together: `-pe`."""
+    search_options: tuple[str, ...] = ()
+    """Options whose value lists directories from which code is loaded: `-cp`."""
+    runs_arguments: bool = False
+    """Any of its arguments may be code, or name what it runs: `awk`, `git -c alias.x=!…`."""
 
 
 _PACKAGE_OPTIONS = ("-p", "--package", "-c", "--call", "-w", "--workspace", "--prefix", "--cache", "--registry")
@@ -69,6 +77,8 @@ _NPM_RUN = LauncherRow(
     is_of_place=True,
     fetched=frozenset({"exec", "x", "dlx"}),
     subcommands=("exec", "x", "dlx", "run", "run-script", "start", "test", "tool", "node"),
+    code_options=("--eval", "--print", "--preload", "--require"),
+    code_letters="er",
     values=("-C", "--prefix", "--dir", "--cwd", "--filter", "-F", *_PACKAGE_OPTIONS),
 )
 _NODE_ROW = LauncherRow(
@@ -76,6 +86,8 @@ _NODE_ROW = LauncherRow(
     runs_script=True,
     values=("-r", "--require", "--import", "--loader", "--experimental-loader", "-e", "--eval", "-p", "--env-file",
             "-C", "--conditions", "--input-type", "--title", "--watch-path"),
+    code_options=("--eval", "--print", "--require", "--import", "--loader", "--experimental-loader"),
+    code_letters="epr",
 )  # fmt: skip
 _PYTHON = LauncherRow(
     files=("pyvenv.cfg",), runs_script=True, imports_here=True, values=("-W", "-X", "--check-hash-based-pycs")
@@ -113,6 +125,7 @@ LAUNCHERS: Mapping[str, LauncherRow] = {
         runs_script=True,
         subcommands=("run", "task", "serve"),
         values=("-c", "--config", "--import-map", "--lock", "--env-file"),
+        code_options=("eval", "repl", "--preload", "--import"),
     ),
     **dict.fromkeys(("docker-compose", "podman-compose"), LauncherRow(files=_CONTAINER, is_of_place=True)),
     **dict.fromkeys(("docker", "podman", "nerdctl"),
@@ -128,19 +141,29 @@ LAUNCHERS: Mapping[str, LauncherRow] = {
                     LauncherRow(files=("flake.nix", "flake.lock", "shell.nix", "default.nix", "devenv.nix"))),
     **dict.fromkeys(("ruby", "rake", "bundle", "bundler"),
                     LauncherRow(files=("Gemfile", "Gemfile.lock", ".bundle/config", "Rakefile", ".ruby-version"),
-                                runs_script=True, subcommands=("exec",), values=("-r", "-I", "-C"))),
+                                runs_script=True, subcommands=("exec",), values=("-r", "-I", "-C"),
+                                code_letters="erI", code_options=("--require",))),
     **dict.fromkeys(("php", "composer"), LauncherRow(files=("composer.json", "composer.lock", "php.ini"),
-                                                     runs_script=True, values=("-c", "-d"))),
+                                                     runs_script=True, values=("-c", "-d"),
+                                                     code_letters="rRBEFdz", code_options=("--run",))),
     **dict.fromkeys(("perl", "lua", "luajit", "Rscript", "julia", "elixir", "tclsh", "osascript", "pwsh"),
                     LauncherRow(files=(".Rprofile", ".Renviron", "Project.toml", "Manifest.toml", "mix.exs"),
-                                runs_script=True, values=("-I", "-M", "-l", "--project", "-File"))),
+                                runs_script=True, values=("-I", "-M", "-l", "--project", "-File"),
+                                code_letters="eEMmIlcC", code_options=("--eval", "--print", "--load", "--require"))),
     "go": LauncherRow(files=("go.mod", "go.sum", "go.work", "go.work.sum"), builds=True),
     "cargo": LauncherRow(files=("Cargo.toml", "Cargo.lock", "build.rs", ".cargo/config.toml", ".cargo/config",
                                 "rust-toolchain.toml", "rust-toolchain"), builds=True),
     **dict.fromkeys(("dotnet", "mvn", "mvnw", "gradle", "gradlew", "swift", "mix", "stack", "cabal", "sbt", "zig",
                      "dart", "flutter", "bazel", "lein", "clojure"), LauncherRow(builds=True)),
     "java": LauncherRow(values=("-cp", "-classpath", "--class-path", "-p", "--module-path", "-m", "--module"),
-                        runs_script=True),
+                        search_options=("-cp", "-classpath", "--class-path", "-p", "--module-path"), runs_script=True),
+    **dict.fromkeys(("nx", "turbo", "lerna", "rush", "wireit"),
+                    LauncherRow(files=("nx.json", "turbo.json", "lerna.json", "project.json", "package.json"),
+                                is_of_place=True)),
+    **dict.fromkeys(("git", "awk", "gawk", "mawk", "nawk", "sed", "sqlite3", "expect", "socat",
+                     "gdb", "vim", "vi", "ex", "emacs", "ssh", "ld-linux-x86-64.so", "ld-linux-aarch64.so", "ld.so",
+                     "psql", "m4", "guile", "sbcl", "racket", "ghci", "runghc", "scala", "kotlin", "groovy", "jshell"),
+                    LauncherRow(runs_arguments=True, runs_script=True)),
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"),
                     LauncherRow(runs_script=True, values=("-c", "-o", "-O", "--rcfile", "--init-file"))),
 }  # fmt: skip

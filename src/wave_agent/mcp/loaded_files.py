@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.bound_files import CODE, BoundFiles, UnboundFilesError, spellings
 from wave_agent.mcp.file_digests import FileDigests
+from wave_agent.mcp.inline_code import inline_code, module_names, searched_directories
 from wave_agent.mcp.launchers import (
     RUNTIMES,
     WITHIN,
@@ -179,6 +180,7 @@ class LoadedFiles:
         for word in sorted_ones.options:
             self._named(word, bases, code=True, is_data=word in within)
         self._main(row, sorted_ones, bases)
+        self._inline(row, arguments, bases)
         for word in sorted_ones.rest:
             self._named(word, bases, code=not row.from_registry, is_data=row.from_registry)
 
@@ -254,6 +256,21 @@ class LoadedFiles:
                 self._package(package, bases)
         if main:
             self._script(main, bases, anywhere=row.runs_script)
+
+    def _inline(self, row: LauncherRow, words: Sequence[str], bases: Sequence[str]) -> None:
+        """Code in the arguments may load anything; what it names is looked for."""
+        code = inline_code(row, words)
+        searched = [*searched_directories(row, words)]
+        if self._is_of_project and (code is not None or searched):
+            self._reach(self._directory)
+        for one in code or ():
+            self.files.words(os.fsencode(one), bases)
+            for module in module_names(one):
+                self._package(module, bases)
+                self._script(module, bases, anywhere=False)
+        for base in bases:
+            for one in searched:
+                self.files.siblings(os.path.normpath(os.path.join(base, one)))
 
     def _script(self, main: str, bases: Sequence[str], *, anywhere: bool) -> None:
         """A script, or a directory with code."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from wave_agent.mcp.identity import Binding, bind, bind_code, entry_digest
 from wave_agent.mcp.launchers import loads_code
 from wave_agent.mcp.lists import read_lists
 from wave_agent.mcp.sources import read_sources
-from wave_agent.mcp.values import Server, ServerTransport
+from wave_agent.mcp.values import USER_SCOPE, Server, ServerTransport
 from wave_agent.settings.hook_entries import Issue
 from wave_agent.settings.layers import OF_THE_PROJECT
 from wave_agent.settings.sources import Gathered, SourceChoice
@@ -28,7 +28,6 @@ from wave_agent.system.private_files import keep_private
 from wave_agent.system.project import Project
 from wave_agent.text import one_line
 
-USER_SCOPE = "user"
 PYTHON_CACHE = "PYTHONPYCACHEPREFIX"
 _SHOWN = 5
 
@@ -43,6 +42,8 @@ class WaitingServer(Struct, frozen=True, kw_only=True):
     """A phrase: `not trusted yet`, `changed since you trusted it: server.py`."""
     is_changed: bool = False
     """The user has agreed to an earlier version of it."""
+    unset: tuple[str, ...] = ()
+    """Variables that had a value when the user agreed. Nothing else has changed."""
 
     @property
     def files(self) -> str:
@@ -265,7 +266,7 @@ class _Configuration:
             values = {name: self._expandable.get(name, "") for name in read.variables}
             binding = bind(entry, self._project, surroundings, values, digests=self._digests)
             server = self._without_old_bytecode(server, binding)
-            self._judge(replace(server, identity=binding.identity), binding)
+            self._judge(replace(server, identity=binding.identity), binding, unset=read.unset)
             return
         binding = bind_code(entry, self._project, surroundings, digests=self._digests)
         server = self._without_old_bytecode(server, binding)
@@ -302,8 +303,9 @@ class _Configuration:
             server = replace(server, identity=binding.identity)
             self._judge(server, binding, f"it would run files of this project: {names}")
 
-    def _judge(self, server: Server, binding: Binding, new: str = "not trusted yet") -> None:
+    def _judge(self, server: Server, binding: Binding, new: str = "not trusted yet", unset: Sequence[str] = ()) -> None:
         before = self._consent_to(server.name)
+        missing: tuple[str, ...] = ()
         if self._choice.trust is True:
             why = ""
         elif self._choice.trust_ref is not None:
@@ -313,16 +315,17 @@ class _Configuration:
         elif before is None:
             why = new
         elif before.identity != binding.identity:
-            why = f"changed since you trusted it: {_listed(binding.changes(before))}"
+            missing = binding.lost(before, unset)
+            why = _why_unset(missing) if missing else _why_different(binding.changes(before))
         else:
             why = ""
         if not why:
             self._use(server, binding)
             return
         changed = before is not None
-        self._waiting.append(WaitingServer(server=server, binding=binding, why=why, is_changed=changed))
-        review = f"Review with: wave mcp trust {server.name}"
-        self._notices.append(f"MCP server {server.name} ({server.source}) does not start: {why}. {review}")
+        self._waiting.append(WaitingServer(server=server, binding=binding, why=why, is_changed=changed, unset=missing))
+        todo = "Set it" if missing else f"Review with: wave mcp trust {server.name}"
+        self._notices.append(f"MCP server {server.name} ({server.source}) does not start: {why}. {todo}")
 
     def _differs_from_ref(self) -> str:
         return f"--trust-ref {self._choice.trust_ref} does not cover MCP servers"
@@ -361,6 +364,16 @@ def _scope(layer: Layer, project: Project) -> str:
     if layer in OF_THE_PROJECT:
         return project.directory
     return USER_SCOPE if layer in (Layer.MANAGED, Layer.USER) else f"{USER_SCOPE} {project.directory}"
+
+
+def _why_unset(names: Sequence[str]) -> str:
+    return f"{_listed(names)} {'is' if len(names) == 1 else 'are'} not set, but had a value when you trusted it"
+
+
+def _why_different(names: Sequence[str]) -> str:
+    compiled = all("__pycache__/" in name for name in names)
+    hint = " (compiled Python; PYTHONPYCACHEPREFIX in your environment keeps it out of the project)" if compiled else ""
+    return f"changed since you trusted it: {_listed(names)}{hint}"
 
 
 def _listed(names: Collection[str]) -> str:

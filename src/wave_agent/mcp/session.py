@@ -267,14 +267,13 @@ class McpSession:
 
     async def _work(self, known: _Known) -> None:
         """Connects. The outcome is in `known`."""
-        had = known.listing is not None
         try:
             listing = await self._host.connect(known.server, deadline=CONNECT)
         except McpError as error:
             known.state = ServerState.NEEDS_LOGIN if isinstance(error, LoginNeededError) else ServerState.FAILED
             known.problem = str(error)
-            if not had:  # otherwise a call reports it
-                self._notify(str(error))
+            self._cache.note_failure(known.server, error)
+            self._tell_problem(known, error)
         except asyncio.CancelledError:
             known.state = ServerState.UNKNOWN if known.listing is None else ServerState.CACHED
             raise
@@ -302,15 +301,13 @@ class McpSession:
 
     def _take(self, known: _Known, listing: ServerListing) -> None:
         """A server has said what it offers now."""
-        same = listing == known.listing
         known.listing = listing
         try:
             known.pins = self._store.pin_first(known.server, listing, known.pins)
         except SettingsError as error:  # nobody knows what the user has accepted: nothing is offered
             known.pins = Pins()
             self._notify(f'No tool of the MCP server "{known.server.name}" is offered: {error}')
-        if not same:
-            self._cache.keep(known.server, listing)
+        self._cache.keep(known.server, listing)
         self._offer(known)
         self._renew()
         self._tell_missing(known)
@@ -353,7 +350,8 @@ class McpSession:
             raise McpError(self._why_missing(known, tool.name))
         try:
             return await self._host.call(known.server, tool.name, arguments, progress=progress, elicit=elicit)
-        except McpError:
+        except McpError as error:
+            self._tell_problem(known, error)
             # It may have been restarted, or replaced: what it offers is compared again before the next call.
             known.state = ServerState.CACHED
             raise
@@ -368,6 +366,12 @@ class McpSession:
                 f"(wave mcp trust {server})."
             )
         return f'the MCP server "{server}" has no tool {tool}'
+
+    def _tell_problem(self, known: _Known, error: McpError) -> None:
+        """A call reports it to the model only; the user hears of it too, once."""
+        if (str(error), "") not in known.told:
+            known.told.add((str(error), ""))
+            self._notify(str(error))
 
     def _tell_missing(self, known: _Known) -> None:
         """Which tools are not offered: once for each state of each tool."""

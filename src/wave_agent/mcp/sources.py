@@ -18,6 +18,7 @@ from wave_agent.settings.layers import OF_THE_PROJECT, read_place, read_source
 from wave_agent.settings.mcp_sources import claude_state, claude_state_file, mcp_places
 from wave_agent.settings.sources import Gathered, Overlay, SourceChoice, is_config_file
 from wave_agent.system.project import Project
+from wave_agent.text import one_line
 
 MOST_SERVERS = 200
 IN_CODE = "mcp_servers"
@@ -68,6 +69,7 @@ def read_sources(gathered: Gathered, project: Project, home: Path, choice: Sourc
     if choice.mcp_servers is not None:
         documents.append(SettingsSource(Layer.CODE, IN_CODE, Document({_KEY: choice.mcp_servers}, {})))
     notices: list[str] = []
+    issues: list[Issue] = []
     in_files: set[tuple[str, str]] = set()
     theirs: dict[str, str] = {}
     if not choice.strict_mcp_config:
@@ -79,11 +81,11 @@ def read_sources(gathered: Gathered, project: Project, home: Path, choice: Sourc
         documents += [everywhere] if everywhere else []
         documents += [one for one in users if one.dialect is not Dialect.WAVE]
         files = [one for place in mcp_places(home, project, choice) if (one := read_place(place)) is not None]
+        issues += [_without_servers(one) for one in files if one.document.value and _KEY not in one.document.value]
         in_files = {(one.name, name) for one in files for name in _names(one)}
         own = [one for one in of_layers if one.layer in OF_THE_PROJECT]
         documents += sorted((*own, *files), key=_nearness, reverse=True)
     entries: list[RawEntry] = []
-    issues: list[Issue] = []
     for source in documents:
         found, wrong = _entries(source)
         entries += found
@@ -129,6 +131,12 @@ def _with_key_in(document: Document) -> Document:
         return document
     lines = {(_KEY, *path): line for path, line in document.lines.items()}
     return Document({_KEY: document.value}, {(): 1, **lines})
+
+
+def _without_servers(source: SettingsSource) -> Issue:
+    """A file that is only for servers has other keys: other programs call it differently."""
+    given = ", ".join(f'"{one_line(name, 40)}"' for name in [*source.document.value][:3])
+    return Issue(source=source.name, path=(_KEY,), message=f"is missing, so there are no servers; the file has {given}")
 
 
 def _names(source: SettingsSource) -> Iterator[str]:

@@ -9,6 +9,8 @@ from msgspec import Struct
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer
 
+USER_SCOPE = "user"
+"""How `Server.scope` begins for servers of the user."""
 EXTRA_MISSING = "MCP servers need the extra: pip install 'wave-agent[mcp]'"
 
 
@@ -87,7 +89,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, Any] = {}
     meta: Mapping[str, Any] = {}
     other: Mapping[str, Any] = {}
-    """What else the protocol has: icons, and how it is executed."""
+    """What else the protocol has: icons, and how it is executed. `unknown`: what it does not have."""
 
 
 class ResourceDefinition(Struct, frozen=True, kw_only=True):

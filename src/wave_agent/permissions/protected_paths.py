@@ -25,8 +25,8 @@ PROJECT_FILES = (
 PROJECT_DIRECTORIES = (".wave/hooks", ".claude/hooks", ".codex/hooks")
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
-STATE_FILES = ("settings.json", "settings.local.json", "trust.json", "keys.json")
-STATE_DIRECTORIES = ("hooks", "pycache", "guard")
+STATE_FILES = ("settings.json", "settings.local.json", "trust.json", "keys.json", "mcp.json", "mcp-tokens.json")
+STATE_DIRECTORIES = ("hooks", "pycache", "guard", "mcp-cache")
 START_UP_FILES = (
     *(
         ".bashrc",

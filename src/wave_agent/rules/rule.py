@@ -100,7 +100,8 @@ class Rule(Struct, frozen=True):
         from wave_agent.rules.touched import touched_host, touched_path  # lazy: few sessions have such rules
 
         if self.tool == NET:
-            return touched_host(self.pattern, effects.hosts)
+            bare = () if self.pattern is None else effects.bare_hosts
+            return touched_host(self.pattern, (*effects.hosts, *bare))
         return touched_path(self.tool, lambda path: self.covers(path, places), effects, places.project)
 
     def may_mean(self, hosts: Sequence[str]) -> bool:

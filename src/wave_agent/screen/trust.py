@@ -43,6 +43,12 @@ class TrustQuestion(Question):
                 )
             )
             lines += [plain(f"  {server}") for server in servers]
+            lines.append(
+                plain(
+                    "Their tools are not known yet: they are accepted as they are when a server is first connected, "
+                    "and you are asked about later changes. To see them before, leave, and run wave mcp trust."
+                )
+            )
         if commands:
             lines.append(plain("It has commands: prompts written by someone else."))
             lines += [plain(f"  /{command}") for command in commands]

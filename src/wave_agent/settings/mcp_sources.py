@@ -11,6 +11,8 @@ from wave_agent.system.project import Project
 
 MCP_FILES: Mapping[str, Layer] = {".mcp.json": Layer.PROJECT}
 """In each directory of a project."""
+CONSENT_FILE = "mcp.json"
+"""In the agent's own directory: see `mcp.consent`."""
 _LARGEST = 64 << 20
 """Bytes of another agent's own file: it grows with every project."""
 
@@ -42,6 +44,14 @@ def claude_state_file(choice: SourceChoice) -> Path:
     """The file in which Claude Code keeps the servers that a user has added."""
     directory = choice.claude
     return directory.with_name(".claude.json") if directory.name == ".claude" else directory / ".claude.json"
+
+
+def stored_consents(home: Path) -> bytes:
+    """The whole file with consents and pins; empty if there is none, or it cannot be read."""
+    try:
+        return (home / CONSENT_FILE).read_bytes()
+    except OSError:
+        return b""
 
 
 def claude_state(choice: SourceChoice) -> bytes:

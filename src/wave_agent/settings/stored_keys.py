@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.rules.rule import Purpose, parse_rule
 from wave_agent.settings.layers import Settings, require_sound_owner
-from wave_agent.system.private_files import STORED_KEYS, make_private, write_private
+from wave_agent.system.private_files import STORED_KEYS, STORED_LOGINS, make_private, write_private
 
 _SERVICE = "wave-agent"
 """The name of the entries in the system's keyring."""
@@ -70,11 +70,9 @@ def _origin(url: str) -> str:
 
 
 def hiding_keys(settings: Settings, home: Path) -> Settings:
-    """The settings with one more rule if there are stored keys: no tool may read them."""
-    file = home / STORED_KEYS
-    if not os.path.exists(file):
-        return settings
-    places = dict.fromkeys((str(file), os.path.realpath(file)))
+    """The settings with more rules if there are stored keys or logins: no tool may read them."""
+    files = [str(home / name) for name in (STORED_KEYS, STORED_LOGINS) if os.path.exists(home / name)]
+    places = dict.fromkeys(place for file in files for place in (file, os.path.realpath(file)))
     hidden = [parse_rule(f"Read(/{_literal(place)})", Purpose.RESTRICT) for place in places]
     rules = settings.rules
     return replace(settings, rules=replace(rules, deny=(*rules.deny, *hidden)))

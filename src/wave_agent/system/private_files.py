@@ -10,6 +10,8 @@ _DIRECTORY = 0o700
 _FILE = 0o600
 STORED_KEYS = "keys.json"
 """In the agent's own directory, if there are any. `settings.stored_keys` reads and writes it."""
+STORED_LOGINS = "mcp-tokens.json"
+"""Beside it, if there are any: tokens for MCP servers. `mcp.sdk.tokens` reads and writes it."""
 
 
 def wave_home(environment: Mapping[str, str]) -> Path:

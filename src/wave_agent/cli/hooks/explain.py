@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from wave_agent.agent.options import locate_project, mode_for, real_directories
 from wave_agent.cli.hooks.options import choice_of, in_dialect, json_object, read_as, with_mode, with_settings
 from wave_agent.cli.options import cwd_option, json_option
-from wave_agent.effects.shown import summary, to_json
+from wave_agent.effects.shown import call_summary, to_json
 from wave_agent.effects.values import UNKNOWN_EFFECTS, Effects
 from wave_agent.hooks.compatibility import differences
 from wave_agent.hooks.definitions import HookDefinition, Mode
@@ -87,7 +87,10 @@ def explain(
         answer = {**_to_dict(asked, planned, permission, found), "effects": shown, "dialects": differs}
         click.echo(json.dumps(answer))
         return 0
-    does = "" if effects is None or not asked.row.shows_effects else f"It {summary(effects, project.directory)}."
+    does = ""
+    if effects is not None and asked.row.shows_effects:
+        tool = str(asked.facts.get("tool_name", ""))
+        does = f"It {call_summary(tool, effects, project.directory, os.path.lexists)}."
     shown = (*_lines(asked, planned, found, does), *_permission_lines(permission), *_dialect_lines(dialects, asked))
     for line in shown:
         click.echo(line)

@@ -1,11 +1,12 @@
 """Text output of a hook trial."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wave_agent.cli.hooks.options import indented
-from wave_agent.effects.shown import summary, to_json
+from wave_agent.effects.shown import call_summary, to_json
 from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.text import clip, one_line, strip_controls
 from wave_agent.workshop.cases import Case, Difference
@@ -21,7 +22,7 @@ def rehearsal_lines(found: Rehearsal, bench: Bench) -> Iterator[str]:
     shown = f" {subject.tool} {json.dumps(subject.facts['tool_input'], ensure_ascii=False)}" if subject.tool else ""
     yield one_line(f"{subject.event}{shown}")
     if found.effects is not None:
-        yield f"It {summary(found.effects, bench.judge.places.project)}."
+        yield f"It {call_summary(subject.tool or '', found.effects, project, os.path.lexists)}."
     if not bench.hooks:
         yield no_hooks(bench)
     elif not found.runs:

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import click
 from msgspec.structs import replace
 
-from wave_agent.cli.mcp.overview import PATIENCE, Overview, ServerRow, open_host, overview, target_of
+from wave_agent.cli.mcp.overview import Overview, ServerRow, connected, open_host, overview, target_of
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.cli.tables import table
 from wave_agent.mcp.pins import offered
-from wave_agent.mcp.values import McpError, McpHost
+from wave_agent.mcp.values import LoginNeededError, McpError, McpHost
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import one_line, strip_controls
+
+_FAILED = ("failed", "needs a login", "program missing")
 
 
 @click.command("list")
@@ -43,7 +45,8 @@ def list_servers(check: bool, cwd: str | None, as_json: bool) -> int:
     else:
         for line in _lines(found):
             click.echo(strip_controls(line))
-    return 1 if found.configured.issues or any(row.state == "failed" for row in found.rows) else 0
+    failed = check and any(row.state in _FAILED for row in found.rows)
+    return 1 if found.configured.issues or failed else 0
 
 
 async def _checked(found: Overview) -> list[ServerRow]:
@@ -52,14 +55,17 @@ async def _checked(found: Overview) -> list[ServerRow]:
 
 
 async def _check(row: ServerRow, host: McpHost, found: Overview) -> ServerRow:
-    if row.server is None or row.state not in ("ready", "tools changed"):
+    if row.server is None or not row.may_start:
         return row
     try:
-        listing = await host.connect(row.server, deadline=PATIENCE)
+        listing = await connected(host, row.server, found.cache)
     except McpError as error:
-        return replace(row, state="failed", detail=one_line(str(error)))
+        is_login = isinstance(error, LoginNeededError)
+        return replace(row, state="needs a login" if is_login else "failed", detail=one_line(str(error)))
+    found.cache.clear_failure(row.server)
     known = offered(row.server, listing, found.store.pins([row.server]).get(row.name))
-    return replace(row, state="connected" if not known.waiting else row.state, known=known)
+    state, detail = ("tools changed", row.detail) if known.waiting else ("connected", "")
+    return replace(row, state=state, detail=detail, known=known)
 
 
 def _lines(found: Overview) -> Iterator[str]:
@@ -69,6 +75,8 @@ def _lines(found: Overview) -> Iterator[str]:
         head = ("name", "state", "tools", "runs", "from")
         rows = [(row.name, row.state, _tools(row), _target(row), row.place) for row in found.rows]
         yield from table([head, *rows], right=(2,))
+    if any(row.state == "not tried yet" for row in found.rows):
+        yield "wave mcp list --check connects to them."
     details = [row for row in found.rows if row.detail]
     if details:
         yield ""

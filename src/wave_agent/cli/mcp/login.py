@@ -42,5 +42,6 @@ def login(name: str, no_browser: bool, cwd: str | None, as_json: bool) -> int:
             await host.login(server, show_url=show)
 
     asyncio.run(run())
+    found.cache.clear_failure(server)
     click.echo(json.dumps({"name": name, "logged_in": True}) if as_json else f"Logged in to {name}.")
     return 0

@@ -1,6 +1,7 @@
 """All configured servers with their state, without starting any."""
 
 import os
+import shutil
 import sys
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 from wave_agent.agent.options import locate_project
 from wave_agent.cli.mcp.options import unknown_server
-from wave_agent.mcp.cache import ListingCache
+from wave_agent.mcp.cache import LastFailure, ListingCache
 from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.pins import Offered, offered
 from wave_agent.mcp.secrets import target_of
@@ -25,6 +26,8 @@ from wave_agent.system.project import Project
 from wave_agent.text import one_line
 
 EXTRA = "pip install 'wave-agent[mcp]'"
+WAITING = ("needs consent", "changed", "variable unset")
+"""States of a server that does not start before the user has done something about it."""
 PATIENCE = 30.0
 """Seconds to connect to a server that a person waits for."""
 
@@ -34,7 +37,8 @@ class ServerRow(Struct, frozen=True, kw_only=True):
 
     name: str
     state: str
-    """`ready`, `needs consent`, `changed`, `forbidden`, `tools changed` or `extra missing`."""
+    """`ready`: it was connected before. `not tried yet`, `failed`, `needs a login`, `program missing`, `extra missing`,
+    `tools changed`: it may start. `needs consent`, `changed`, `variable unset`, `forbidden`: it may not."""
     detail: str = ""
     """Why it is not ready, and what to do."""
     place: str = ""
@@ -44,6 +48,12 @@ class ServerRow(Struct, frozen=True, kw_only=True):
     """None if it does not run whatever the user answers."""
     known: Offered | None = None
     """What it offers, as far as it was seen before."""
+
+    @property
+    def may_start(self) -> bool:
+        """Whether there is any point in trying."""
+        hopeless = (*WAITING, "extra missing", "program missing")
+        return self.server is not None and self.state not in hopeless
 
     def to_dict(self) -> dict[str, Any]:
         known, server = self.known, self.server
@@ -86,7 +96,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     def startable(self, name: str) -> Server:
         """The server, if it may be started. Raises `McpError`."""
         row = self.row(name)
-        if row.server is None or row.state in ("needs consent", "changed"):
+        if row.server is None or row.state in WAITING:
             raise McpError(f"{name} is not started: {row.detail}.")
         return row.server
 
@@ -104,10 +114,11 @@ def overview(cwd: str | None) -> Overview:
 def _rows(found: Overview) -> Iterator[ServerRow]:
     configured, root = found.configured, found.project.directory
     pins, listings = found.store.pins(configured.servers), found.cache.read(configured.servers)
+    failures = found.cache.failures(configured.servers)
     for server in configured.servers:
         listing = listings.get(server.name)
         known = None if listing is None else offered(server, listing, pins.get(server.name))
-        state, detail = _state(server, known)
+        state, detail = _state(server, known, failures.get(server.name))
         place = place_of(server.source, server.line, root)
         yield ServerRow(
             name=server.name, state=state, detail=detail, place=place, layer=server.layer, server=server, known=known
@@ -116,21 +127,37 @@ def _rows(found: Overview) -> Iterator[ServerRow]:
     yield from (_refused_row(one, root) for one in configured.refused)
 
 
-def _state(server: Server, known: Offered | None) -> tuple[str, str]:
+def _state(server: Server, known: Offered | None, failure: LastFailure | None) -> tuple[str, str]:
     if not has_extra():
         return "extra missing", f"MCP servers need an extra: {EXTRA}"
+    if problem := _missing_program(server):
+        return "program missing", problem
+    if failure is not None:
+        return "needs a login" if failure.needs_login else "failed", f"when last tried: {one_line(failure.problem)}"
     if known and known.waiting:
         names = ", ".join(one_line(tool.name, 60) or "its instructions" for tool in known.waiting[:3])
         more = f" and {len(known.waiting) - 3} more" if len(known.waiting) > 3 else ""
         return "tools changed", f"not offered until you review them: {names}{more} (wave mcp trust {server.name})"
-    return "ready", ""
+    return ("not tried yet", "") if known is None else ("ready", "")
+
+
+def _missing_program(server: Server) -> str:
+    """Why its program cannot be started; empty if it can."""
+    command = server.entry.command
+    if not command:
+        return ""
+    if "/" in command:
+        found = os.access(os.path.join(server.directory, command), os.X_OK)
+    else:
+        found = shutil.which(command, path=server.environment.get("PATH", os.defpath)) is not None
+    return "" if found else f'there is no program "{one_line(command, 100)}"; install it, or give its path'
 
 
 def _waiting_row(one: WaitingServer, root: str) -> ServerRow:
     return ServerRow(
         name=one.server.name,
-        state="changed" if one.is_changed else "needs consent",
-        detail=f"{one.why}; review it with wave mcp trust {one.server.name}",
+        state="variable unset" if one.unset else "changed" if one.is_changed else "needs consent",
+        detail=one.why if one.unset else f"{one.why}; review it with wave mcp trust {one.server.name}",
         place=place_of(one.server.source, one.server.line, root),
         layer=one.server.layer,
         server=one.server,
@@ -178,11 +205,15 @@ async def open_host(found: Overview) -> AsyncGenerator[McpHost]:
         await host.close()
 
 
-async def connected(host: McpHost, server: Server) -> ServerListing:
-    """Raises `McpError`. Says on a terminal what it waits for."""
+async def connected(host: McpHost, server: Server, cache: ListingCache) -> ServerListing:
+    """Raises `McpError`, and keeps it for `wave mcp list`. Says on a terminal what it waits for."""
     if sys.stderr.isatty():
         click.echo(f"Connecting to {server.name} …", err=True)
-    return await host.connect(server, deadline=PATIENCE)
+    try:
+        return await host.connect(server, deadline=PATIENCE)
+    except McpError as error:
+        cache.note_failure(server, error)
+        raise
 
 
 def counted(number: int, what: str) -> str:

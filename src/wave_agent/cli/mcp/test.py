@@ -15,6 +15,7 @@ from wave_agent.cli.mcp.arguments import name_argument
 from wave_agent.cli.mcp.overview import connected, counted, open_host, overview, tool_lines, tools_of
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.cli.tables import milliseconds
+from wave_agent.mcp.pins import Offered, offered
 from wave_agent.mcp.values import McpError, McpHost, McpResult, Server, ServerListing
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import did_you_mean, one_line, strip_controls
@@ -45,33 +46,49 @@ def test(*, name: str, tool: str | None, arguments: str | None, verbose: bool, c
     async def run() -> int:
         async with open_host(found) as host:
             started = time.perf_counter()
-            listing = await connected(host, server)
+            listing = await connected(host, server, found.cache)
             taken = (time.perf_counter() - started) * 1000
-            found.store.pin_first(server, listing)  # whoever tests it sees its tools
+            pins = found.store.pin_first(server, listing)  # whoever tests it sees its tools
             found.cache.keep(server, listing)
             if tool is not None:
                 return await _call(host, server, listing, tool, given, as_json=as_json)
+        offer = offered(server, listing, pins)
+        withheld = {one.name: one.why for one in offer.waiting}
         if as_json:
-            click.echo(json.dumps({"name": name, "connected_ms": round(taken, 1), **msgspec.to_builtins(listing)}))
+            facts = {"name": name, "connected_ms": round(taken, 1), "withheld": withheld}
+            click.echo(json.dumps({**facts, **msgspec.to_builtins(listing)}))
             return 0
-        for line in _lines(name, listing, taken, verbose=verbose):
+        for line in (*_lines(name, listing, withheld, taken, verbose=verbose), *_notes(offer)):
             click.echo(strip_controls(line))
         return 0
 
     return asyncio.run(run())
 
 
-def _lines(name: str, listing: ServerListing, taken: float, *, verbose: bool) -> Iterator[str]:
+def _notes(offer: Offered) -> Iterator[str]:
+    yield from (f"    note: {one}" for one in offer.notices)
+
+
+def _lines(
+    name: str, listing: ServerListing, withheld: Mapping[str, str], taken: float, *, verbose: bool
+) -> Iterator[str]:
     about = ", ".join(one_line(part, 80) for part in (listing.server, listing.protocol) if part)
     yield f"{name}  connected in {milliseconds(taken)}{f' ({about})' if about else ''}"
     offers = ((listing.tools, "tool"), (listing.resources, "resource"), (listing.prompts, "prompt"))
     yield "    " + (", ".join(counted(len(some), what) for some, what in offers if some) or "offers nothing")
     if not verbose:
-        yield from tool_lines(tools_of(listing).items())
+        yield from tool_lines(_marked(tools_of(listing), withheld).items())
         return
     for tool in listing.tools:
-        yield from tool_lines([(tool.name, tool.description)], verbose=True)
+        yield from tool_lines(_marked({tool.name: tool.description}, withheld).items(), verbose=True)
         yield f"        {json.dumps(tool.input_schema, ensure_ascii=False)}"
+
+
+def _marked(tools: Mapping[str, str], withheld: Mapping[str, str]) -> dict[str, str]:
+    """The names of tools that the model does not get say so."""
+    return {
+        f"{name} ({withheld[name]}, not offered)" if name in withheld else name: text for name, text in tools.items()
+    }
 
 
 async def _call(

@@ -25,6 +25,7 @@ from wave_agent.cli.mcp.overview import (
 )
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import SettingsError
+from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.identity import Binding
 from wave_agent.mcp.pins import Offered, Pins, offered
 from wave_agent.mcp.servers import WaitingServer
@@ -90,6 +91,9 @@ def trust(
     if not rows:
         click.echo(json.dumps({"servers": []}) if as_json else "Nothing waits for your review.")
         return 0
+    if not (yes or sys.stdin.isatty()):
+        _show_all(found, rows, verbose=verbose)
+        raise click.UsageError("Not interactive: review the list above and rerun with --yes and the names.")
     results = _review_all(found, rows, TrustOptions(yes=yes, verbose=verbose, as_json=as_json))
     if as_json:
         click.echo(json.dumps({"servers": results}))
@@ -98,6 +102,18 @@ def trust(
 
 def _waits(row: ServerRow) -> bool:
     return row.state in ("needs consent", "changed", "tools changed")
+
+
+def _show_all(found: Overview, rows: Sequence[ServerRow], *, verbose: bool) -> None:
+    """What there is to review, without starting anything."""
+    waiting = {one.server.name: one for one in found.configured.waiting}
+    for row in rows:
+        if (one := waiting.get(row.name)) is not None:
+            lines = _what_runs(one, verbose=verbose)
+        else:
+            lines = iter([f"{row.name}  {row.state}{f': {row.detail}' if row.detail else ''}  ({row.place})"])
+        for line in lines:
+            click.echo(strip_controls(line))
 
 
 def _require_person(found: Overview, what: str) -> None:
@@ -127,7 +143,7 @@ def _review_all(found: Overview, rows: Sequence[ServerRow], options: TrustOption
             for row in rows:
                 if row.server is None:
                     raise McpError(f"{row.name} cannot be trusted: {row.detail}.")
-                listed = partial(_listed, runner, host, row.server)
+                listed = partial(_listed, runner, host, row.server, found.cache)
                 review = ServerReview(found, row.server, waiting.get(row.name), options, listed)
                 results.append({"name": row.name, "trusted": review.run(), "problem": review.problem})
         finally:
@@ -135,8 +151,8 @@ def _review_all(found: Overview, rows: Sequence[ServerRow], options: TrustOption
     return results
 
 
-def _listed(runner: asyncio.Runner, host: McpHost, server: Server) -> ServerListing:
-    return runner.run(connected(host, server))
+def _listed(runner: asyncio.Runner, host: McpHost, server: Server, cache: ListingCache) -> ServerListing:
+    return runner.run(connected(host, server, cache))
 
 
 class ServerReview:
@@ -204,8 +220,6 @@ class ServerReview:
     def _confirm(self, question: str) -> bool:
         if self._options.yes:
             return True
-        if not sys.stdin.isatty():
-            raise click.UsageError("Not interactive: review the list above and rerun with --yes and the names.")
         import termios  # lazy: only for a person
 
         termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question is no answer to it
@@ -260,7 +274,9 @@ def _what_it_offers(
     if pins is None or not seen.waiting:
         yield from tool_lines(tools_of(listing).items(), verbose=verbose)
         if listing.instructions:
-            yield from tool_lines([("instructions", listing.instructions)], verbose=verbose)
+            yield f"{server.name}: instructions, which are not a tool; the model reads them with every request"
+            shown = reveal(listing.instructions) if verbose else one_line(listing.instructions, 100)
+            yield from (f"    {one_line(line)}" for line in shown.splitlines())
     for one in seen.waiting:
         yield f"    {one.why.upper()}  {one_line(one.name) or 'its instructions'}"
         lines = strip_controls(one.diff).splitlines()

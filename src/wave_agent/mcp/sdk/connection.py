@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
@@ -22,6 +21,8 @@ from wave_agent.mcp.sdk.failures import ForgottenSessionError, ended, explained,
 from wave_agent.mcp.sdk.launching import Launcher, ServerProcess
 from wave_agent.mcp.sdk.listings import listing_of
 from wave_agent.mcp.sdk.oauth import login_needed, stored_login
+from wave_agent.mcp.sdk.progress import ProgressReports, Report
+from wave_agent.mcp.sdk.raw_results import read_raw_results
 from wave_agent.mcp.sdk.remote import HttpStatus, headers_of, remote_transport
 from wave_agent.mcp.sdk.results import plain
 from wave_agent.mcp.sdk.stdio import stdio_transport
@@ -36,8 +37,8 @@ from wave_agent.mcp.values import (
     ServerTransport,
 )
 
-_PROGRESS_INTERVAL = 0.1
-"""Seconds between two reports of progress."""
+_DYING = 0.1
+"""Seconds in which a process that has closed its output usually ends."""
 _RELIST_INTERVAL = 1.0
 """Seconds between two readings of a list that keeps changing."""
 _LISTEN_AGAIN = (1, 2, 4, 8, 16)
@@ -59,22 +60,15 @@ class HostSurroundings(Struct, frozen=True, kw_only=True):
 class Flight:
     """A call under way."""
 
-    def __init__(self, number: int, *, elicits: bool, report: Callable[[float, float | None, str], None]) -> None:
+    def __init__(self, number: int, *, elicits: bool, report: Report) -> None:
         self.number = number
         self.elicits = elicits
         self.scope = anyio.CancelScope()
-        self._report = report
-        self._reported = 0.0
+        self.progress = ProgressReports(report)
 
     def again(self) -> "Flight":
         """The same call at another connection."""
-        return Flight(self.number, elicits=self.elicits, report=self._report)
-
-    async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        now = time.monotonic()
-        if now - self._reported >= _PROGRESS_INTERVAL:
-            self._reported = now
-            self._report(progress, total, message or "")
+        return Flight(self.number, elicits=self.elicits, report=self.progress.report)
 
 
 _flight: ContextVar[Flight | None] = ContextVar("flight", default=None)
@@ -137,6 +131,7 @@ class ServerConnection:
                 self._over.set()
             raise why from None
         finally:
+            flight.progress.finish()
             _flight.reset(token)
             del self._flights[flight.number]
         raise too_late(self.server, seconds, self._process, "answer")
@@ -180,7 +175,7 @@ class ServerConnection:
             await stack.enter_async_context(client)
             # The SDK would check results with patterns of the server's choice, which can take forever.
             client.session.validate_tool_result = _unchecked
-            _complete_results(client)
+            read_raw_results(client)
             self._client = client
             self._listing = await listing_of(client, self.server.name)
             scope.deadline = math.inf
@@ -214,9 +209,9 @@ class ServerConnection:
             return login_needed(self.server)
         if is_closed(first_of(error)):
             if wait and self._process is not None:
-                await self._process.wait(_PROGRESS_INTERVAL)
+                await self._process.wait(_DYING)
             return ended(self.server, self._process, during_call=during_call)
-        return explained(error, self.server)
+        return explained(error, self.server, self._status.last, is_new=not self._opened.done())
 
     # ---------------------------------------------------------------------------------------------- what servers say
 
@@ -289,20 +284,6 @@ class ServerConnection:
             return types.ElicitResult(action="decline")
         content = dict(answer.content) if answer.action == "accept" and params.mode == "form" else None
         return types.ElicitResult.model_validate({"action": answer.action, "content": content})
-
-
-def _complete_results(client: Client) -> None:
-    """In the newer protocol, a result that does not say what it is counts as complete. The SDK refuses it."""
-    if client.session.discover_result is None:
-        return
-    dispatcher: Any = client.session._dispatcher  # pyright: ignore[reportPrivateUsage]
-    send = dispatcher.send_raw_request
-
-    async def send_raw_request(*arguments: Any, **options: Any) -> dict[str, Any]:
-        result = await send(*arguments, **options)
-        return {"resultType": "complete", **result}
-
-    dispatcher.send_raw_request = send_raw_request
 
 
 async def _unchecked(name: str, result: types.CallToolResult) -> None:

@@ -1,6 +1,7 @@
 """What went wrong with a server, in one sentence."""
 
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import cast
 
 import httpx2
@@ -41,7 +42,8 @@ def is_forgotten(error: BaseException) -> bool:
     return isinstance(error, MCPError) and error.code == types.INVALID_REQUEST and error.message == "Session terminated"
 
 
-def explained(error: BaseException, server: Server) -> McpError:
+def explained(error: BaseException, server: Server, status: int | None = None, *, is_new: bool = False) -> McpError:
+    """`status`: of the last HTTP response. `is_new`: it was being connected, so its address may be wrong."""
     error = first_of(error)
     who = f"The MCP server {server.name!r}"
     match error:
@@ -50,13 +52,16 @@ def explained(error: BaseException, server: Server) -> McpError:
         case MCPError() if is_forgotten(error):
             return ForgottenSessionError(f"{who} has forgotten the session")
         case MCPError():
-            return McpError(f"{who} answered with error {error.code}: {one_line(error.error.message, _SHOWN)}")
+            http = f" (HTTP {status})" if status is not None and (is_new or status != HTTPStatus.OK) else ""
+            wrong = f". Is {_place(server)} the address of an MCP server?" if http and is_new else ""
+            said = one_line(error.error.message, _SHOWN)
+            return McpError(f"{who} answered with error {error.code}{http}: {said}{wrong}")
         case ValidationError():
             return McpError(f"{who} broke the protocol: {one_line(_first_problem(error), _SHOWN)}")
         case httpx2.HTTPStatusError():
             return McpError(f"{who} answered with HTTP {error.response.status_code}")
         case httpx2.TimeoutException() | TimeoutError():
-            return McpError(f"{who} did not answer: {type(error).__name__}")
+            return McpError(f"{who} did not answer in time")
         case httpx2.HTTPError() | OSError():
             what = one_line(str(error), _SHOWN) or type(error).__name__
             return McpError(f"{who} cannot be reached at {_place(server)}: {what}")

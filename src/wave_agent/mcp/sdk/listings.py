@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 from mcp import Client, MCPError, types
 
+from wave_agent.mcp.sdk.raw_results import UNKNOWN
 from wave_agent.mcp.sdk.results import plain
 from wave_agent.mcp.values import (
     McpError,
@@ -119,6 +120,8 @@ async def _prompts(client: Client, cursor: str | None) -> tuple[Sequence[types.P
 
 def _tool(tool: types.Tool) -> ToolDefinition:
     raw = plain(tool)
+    meta = dict(raw.get("_meta", {}))
+    unknown = meta.pop(UNKNOWN, {})
     return ToolDefinition(
         name=tool.name,
         title=tool.title or "",
@@ -126,9 +129,14 @@ def _tool(tool: types.Tool) -> ToolDefinition:
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=raw.get("annotations", {}),
-        meta=raw.get("_meta", {}),
-        other={name: raw[name] for name in ("icons", "execution") if name in raw},
+        meta=meta,
+        other={**{name: raw[name] for name in ("icons", "execution") if name in raw}, **_under(unknown)},
     )
+
+
+def _under(unknown: Any) -> dict[str, Any]:
+    """Fields that the protocol does not have."""
+    return {"unknown": unknown} if unknown else {}
 
 
 def _resource(one: types.Resource) -> ResourceDefinition:

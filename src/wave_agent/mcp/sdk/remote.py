@@ -22,23 +22,27 @@ _TIMEOUT = 30.0
 
 
 class HttpStatus:
-    """What the SDK does not say: whether a server wants a login. Also keeps the bodies of its answers bounded."""
+    """What the SDK does not say: the status of the last answer, and whether a server wants a login. Also keeps the
+    bodies of its answers bounded."""
 
     def __init__(self, url: str) -> None:
         self._url = httpx2.URL(url)
         self.needs_login = False
+        self.last: int | None = None
 
     def require_login(self) -> None:
         """The stored login is not enough."""
         self.needs_login = True
 
     async def note(self, response: httpx2.Response) -> None:
+        if response.request.url == self._url:
+            self.last = response.status_code
         if response.status_code == 401:
             self.needs_login = True
         elif response.is_success and response.request.url == self._url:
             # Other errors say nothing: after a 401, the SDK tries the older protocol too.
             self.needs_login = False
-        bound(response)
+        bound(response, is_answer=response.request.url == self._url)
 
 
 @asynccontextmanager

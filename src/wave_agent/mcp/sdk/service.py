@@ -198,7 +198,7 @@ class _Service:
                 result = await self._use(
                     server,
                     flight,
-                    lambda client: client.call_tool(tool, dict(arguments), None, flight.progress),
+                    lambda client: client.call_tool(tool, dict(arguments), None, flight.progress.hear),
                     expected=expected,
                 )
                 return wire.Finished(id=request.id, result=call_result(result))

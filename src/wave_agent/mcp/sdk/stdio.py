@@ -12,6 +12,7 @@ from mcp.shared.message import SessionMessage
 
 from wave_agent.mcp.sdk.launching import ServerProcess
 from wave_agent.mcp.sdk.oversized import BoundedLine
+from wave_agent.mcp.sdk.unreadable import readable
 
 _FLUSH = 0.3
 """Seconds to write what was already accepted, before stdin is closed."""
@@ -87,8 +88,15 @@ class _LineReader:
 
     def _parse(self, line: bytes) -> SessionMessage | None:
         try:
-            message: Any = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            return _message(line)
         except ValueError:
+            mended = readable(line)
+        if mended is line:
             self._process.tail.add(b"(stdout) " + line[:200] + b"\n")
             return None
-        return SessionMessage(message)
+        return _message(mended)
+
+
+def _message(line: bytes) -> SessionMessage:
+    message: Any = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    return SessionMessage(message)

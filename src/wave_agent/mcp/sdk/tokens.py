@@ -11,9 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.mcp.values import Server
-from wave_agent.system.private_files import make_private, open_private, write_private
-
-FILE = "mcp-tokens.json"
+from wave_agent.system.private_files import STORED_LOGINS, make_private, open_private, write_private
 
 
 class _Tokens(Struct, kw_only=True):
@@ -26,7 +24,7 @@ class TokenFile:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._file = home / FILE
+        self._file = home / STORED_LOGINS
 
     def read(self, server: Server) -> dict[str, Any]:
         """The record of a server; empty if there is none."""
@@ -47,7 +45,7 @@ class TokenFile:
     def _locked(self) -> Generator[None]:
         """Sessions may refresh tokens at the same time."""
         make_private(self._home)
-        descriptor = open_private(self._home / f".{FILE}.lock", os.O_RDWR | os.O_CREAT)
+        descriptor = open_private(self._home / f".{STORED_LOGINS}.lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

@@ -1,0 +1,51 @@
+"""Results before the SDK reads them: completed where it would refuse them, and kept where it would drop something."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp import Client, types
+
+UNKNOWN = "wave-agent/unknown"
+"""In a tool's `_meta`: the fields that the SDK does not know, and would drop. They are part of what is pinned."""
+
+
+def read_raw_results(client: Client) -> None:
+    """To be called once, after the client has connected."""
+    dispatcher: Any = client.session._dispatcher  # pyright: ignore[reportPrivateUsage]
+    send = dispatcher.send_raw_request
+    # In the newer protocol, a result that does not say what it is counts as complete.
+    missing = {} if client.session.discover_result is None else {"resultType": "complete"}
+
+    async def send_raw_request(method: str, *arguments: Any, **options: Any) -> dict[str, Any]:
+        result = {**missing, **await send(method, *arguments, **options)}
+        tools: Any = result.get("tools")
+        if method == "tools/list" and isinstance(tools, list):
+            result["tools"] = [_with_unknown(one) for one in cast("list[Any]", tools)]
+        return result
+
+    dispatcher.send_raw_request = send_raw_request
+
+
+def _with_unknown(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    given = cast("Mapping[str, Any]", tool)
+    unknown = _unknown_in(given, types.Tool)
+    if found := _unknown_in(given.get("annotations"), types.ToolAnnotations):
+        unknown["annotations"] = found
+    if found := _unknown_in(given.get("execution"), types.ToolExecution):
+        unknown["execution"] = found
+    icons = given.get("icons")
+    if isinstance(icons, list) and any(_unknown_in(one, types.Icon) for one in cast("list[Any]", icons)):
+        unknown["icons"] = icons
+    meta = given.get("_meta")
+    if not unknown or not isinstance(meta, Mapping | None):
+        return given
+    return {**given, "_meta": {**cast("Mapping[str, Any]", meta or {}), UNKNOWN: unknown}}
+
+
+def _unknown_in(value: Any, model: Any) -> dict[str, Any]:
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    if not isinstance(value, Mapping):
+        return {}
+    return {name: one for name, one in cast("Mapping[str, Any]", value).items() if name not in known}
