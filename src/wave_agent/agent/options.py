@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from wave_agent.models.facts import ModelFacts
     from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.sandbox import Sandbox
+    from wave_agent.settings.agent_definitions import AgentDefinition
 
 
 class Options(SourceChoice, frozen=True, kw_only=True):
@@ -60,6 +61,8 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     """How the model's server is spoken to: one of `models.apis.APIS`. None: as the environment, the settings or the
     URL say."""
     tools: Sequence[Tool] = ()
+    agents: "Mapping[str, AgentDefinition] | None" = None
+    """Types of subagents, besides those that are built in or found in files."""
     system_prompt: str | None = None
     append_system_prompt: str = ""
     permission_mode: str | None = None

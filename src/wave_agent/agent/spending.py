@@ -31,10 +31,14 @@ class Tally(Struct, frozen=True):
 class Spending:
     """The tallies of a session: in total, and of the current turn."""
 
-    def __init__(self, prices: Callable[[str], Prices | None], limit: float | None = None) -> None:
-        """`prices` returns those of a model, if known. `limit` is in US dollars."""
+    def __init__(
+        self, prices: Callable[[str], Prices | None], limit: float | None = None, above: "Spending | None" = None
+    ) -> None:
+        """`prices` returns those of a model, if known. `limit` is in US dollars. What a subagent uses is part of what
+        the agent `above` uses, whose limit applies."""
         self._prices = prices
-        self.limit = limit
+        self.limit = limit if above is None else above.limit
+        self._above = above
         self.total = Tally()
         self.turn = Tally()
 
@@ -57,14 +61,20 @@ class Spending:
     def _count(self, tally: Tally) -> None:
         self.total += tally
         self.turn += tally
+        if self._above is not None:
+            self._above._count(tally)
 
     @property
     def is_used_up(self) -> bool:
         """No further request may be sent."""
+        if self._above is not None:
+            return self._above.is_used_up
         return self.limit is not None and (self.total.dollars is None or self.total.dollars >= self.limit)
 
     @property
     def why_used_up(self) -> str:
+        if self._above is not None:
+            return self._above.why_used_up
         spent = "an unknown amount" if self.total.dollars is None else shown(self.total.dollars)
         return f"Stopped: the limit of {shown(self.limit or 0)} is reached ({spent} spent)."
 
