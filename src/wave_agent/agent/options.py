@@ -185,8 +185,15 @@ class Foundation(Struct, frozen=True, kw_only=True):
         """The files through which the agent could rewrite its own guards."""
         from wave_agent.permissions.protected_paths import protected_paths  # lazy: for the first call
 
-        files = self.snapshot.files
-        return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
+        inner = [os.path.join(level, name) for level in self.place.levels[1:] for name in (".wave", ".claude")]
+        return protected_paths(
+            self.project,
+            self.home,
+            self.guards,
+            settings=self.snapshot.files,
+            extended_by=[*inner, *([str(self.claude_home)] if self.claude_home else [])],
+            start=self.place.start,
+        )
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
@@ -328,6 +335,7 @@ def _handed_down(base: Foundation) -> Inheritance:
             shown=gathered.trust.shown,
             programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
+            extensions={} if gathered.extensions is None else gathered.extensions.record,
         ),
         added_managed=options.added_managed,
         plugins=tuple(os.fspath(directory) for directory in options.plugins),
