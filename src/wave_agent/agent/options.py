@@ -154,6 +154,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """Limits for this agent, if another agent's tool started it."""
     sandbox: bool = False
     snapshot: Snapshot = Snapshot()
+    agents: "Mapping[str, AgentDefinition]" = {}
+    """Types of subagents, besides those that are built in."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -168,7 +170,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
         """Hooks whose files are protected. Includes hooks disabled for this run: the next run needs them."""
-        return (*self.settings.hooks.hooks, *self.gathered.silenced)
+        of_subagents = (hook for one in self.agents.values() for hook in one.hooks)
+        return (*self.settings.hooks.hooks, *self.gathered.silenced, *of_subagents)
 
     @property
     def hook_environment(self) -> Mapping[str, str]:
@@ -230,6 +233,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     cost = options.max_cost if above is None else above.restricted_cost(options.max_cost)
     _require_usable_models(options, settings, environment, cost)
     directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
+    agents, problems = _agents(options, gathered)
     base = Foundation(
         options=options,
         place=project,
@@ -244,9 +248,27 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
         snapshot=Snapshot(gathered.files, _known_as(home, project)),
-        notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues)),
+        agents=agents,
+        notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues), *problems),
     )
     return replace(base, handed_down=_handed_down(base))
+
+
+def _agents(options: Options, gathered: Gathered) -> "tuple[dict[str, AgentDefinition], tuple[str, ...]]":
+    """The types of subagents in files and in code, and what is wrong with those in files."""
+    found: dict[str, AgentDefinition] = {}
+    problems: tuple[str, ...] = ()
+    if gathered.extensions is not None:
+        from wave_agent.settings.agent_definitions import definitions_in
+        from wave_agent.settings.layers import ExtensionKind
+
+        files = gathered.extensions.of(ExtensionKind.AGENTS).values()
+        found, wrong = definitions_in(files)
+        problems = tuple(map(str, wrong))
+    found |= options.agents or {}
+    if options.no_hooks or gathered.settings.managed_hooks_only:  # nor do the hooks of definitions run
+        found = {name: replace(one, hooks=()) for name, one in found.items()}
+    return found, problems
 
 
 _SOURCES: Mapping[str, str] = {

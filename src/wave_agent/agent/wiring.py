@@ -43,7 +43,7 @@ from wave_agent.rules.rule import Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
-from wave_agent.settings.agent_definitions import AgentDefinition, built_in, placed
+from wave_agent.settings.agent_definitions import built_in, placed
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
@@ -89,7 +89,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     windows = Windows(model, model_name, settings, messages.add_notice_block)
     leftovers = _leftovers(foundation, transcript)
     notices = [*([skipped] if before.skipped else []), *foundation.notices]
-    subagents = subagents_for(foundation, notices.append)
+    subagents = placed({**built_in(), **foundation.agents}, settings.hooks.hooks, strict=settings.strict_hooks)
     task = task_tool({name: one.description for name, one in subagents.items()})
     own = {tool.name: tool for tool in (*builtin, task, *options.tools)}
     try:
@@ -252,7 +252,7 @@ def _briefing(ground: Ground) -> Briefing:
         project_dir=foundation.project,
         working_dir="" if start == foundation.project else f"{start} (commands and relative paths start here)",
         shell=default_shell(),
-        interactive=options.interactive if ground.role is None else False,
+        interactive=options.interactive if ground.role is None else None,
         asks=options.can_use_tool is not None,
         allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
     )
@@ -326,12 +326,6 @@ def _said_by_servers(ground: Ground) -> dict[str, str]:
         f"MCP server {name}": f"What the MCP server {name} says about its tools (not the user's words):\n\n{text}"
         for name, text in said.items()
     }
-
-
-def subagents_for(foundation: Foundation, notify: Callable[[str], None]) -> dict[str, AgentDefinition]:
-    """The types of subagents: built in, and what code adds to them or replaces."""
-    found = {**built_in(), **(foundation.options.agents or {})}
-    return placed(found, foundation.settings.hooks.hooks)
 
 
 class _Specs:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,12 +10,15 @@ from msgspec.structs import replace
 from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
-from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.events import EVENTS, FailureBlock, HookEvent, OnFailure
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
 from wave_agent.settings.hook_entries import Issue, SettingsSource
 from wave_agent.text import did_you_mean
+
+if TYPE_CHECKING:
+    from wave_agent.settings.extensions import ExtensionFile  # many projects have none
 
 BUILT_IN = "built-in"
 NAME = lazy_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.IGNORECASE)
@@ -136,18 +139,44 @@ def definition_from(
     return None if any(one.left_out for one in problems) else found, problems
 
 
-def placed(definitions: Mapping[str, AgentDefinition], after: Sequence[HookDefinition]) -> dict[str, AgentDefinition]:
-    """The definitions with their hooks numbered after those of the session, which they run beside."""
+def definitions_in(
+    files: Iterable["ExtensionFile"],
+) -> tuple[dict[str, AgentDefinition], tuple[DefinitionProblem, ...]]:
+    """The definitions in these files, and what is wrong with them. Pure."""
+    found: dict[str, AgentDefinition] = {}
+    problems: list[DefinitionProblem] = []
+    for file in files:
+        source = DefinitionSource(
+            name=file.path, layer=file.layer, dialect=file.dialect, lines=cast(Any, file.document.lines)
+        )
+        definition, wrong = definition_from(file.front.get("name", file.name), file.front, file.body, source)
+        problems += wrong
+        if definition is not None:
+            found[definition.name] = definition
+    return found, tuple(problems)
+
+
+def placed(
+    definitions: Mapping[str, AgentDefinition], after: Sequence[HookDefinition], *, strict: bool = False
+) -> dict[str, AgentDefinition]:
+    """The definitions with their hooks numbered after those of the session, which they run beside. `strict`: none of
+    them may fail open."""
     position, group = len(after), max((hook.group for hook in after), default=0)
     found: dict[str, AgentDefinition] = {}
     for name, one in definitions.items():
         hooks = tuple(
-            replace(hook, position=position + at, group=group + hook.group) for at, hook in enumerate(one.hooks)
+            replace(_strict(hook) if strict else hook, position=position + at, group=group + hook.group)
+            for at, hook in enumerate(one.hooks)
         )
         position += len(hooks)
         group = max((hook.group for hook in hooks), default=group)
         found[name] = replace(one, hooks=hooks)
     return found
+
+
+def _strict(hook: HookDefinition) -> HookDefinition:
+    can_block = not hook.is_async and EVENTS[hook.event].failure_block is not FailureBlock.NEVER
+    return replace(hook, on_failure=OnFailure.BLOCK) if can_block else hook
 
 
 _NOWHERE = Places("/", "/")
