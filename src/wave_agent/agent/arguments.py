@@ -211,4 +211,4 @@ _CHECKS: Mapping[str, Callable[[str, object], None]] = {
     "mcp_servers": _mapping,
     "mcp_host": _with("connect", "call", "close"),
 }
-"""The check for each argument; `callbacks` and `trust` are checked separately."""
+"""The check for each argument; `callbacks`, `agents` and `trust` are checked separately."""

@@ -9,8 +9,7 @@ from msgspec import Struct
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.options import Foundation, Windows
-from wave_agent.agent.request_count import RequestCount
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.variables import SessionVariables
@@ -18,7 +17,6 @@ from wave_agent.messages import MessageManager
 from wave_agent.models.base import Model
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.transcript import Resumed
-from wave_agent.settings.agent_definitions import AgentDefinition
 from wave_agent.system.orphans import Leftovers
 from wave_agent.system.reentrancy import Inside
 from wave_agent.tools.base import Tool
@@ -55,8 +53,6 @@ class Ground(Struct, frozen=True, kw_only=True):
     count: RequestCount
     notices: list[str]
     """To show when the session starts."""
-    subagents: Mapping[str, AgentDefinition] = {}
-    """The types of subagents, by name."""
     helpers: list[Tool]
     """The tools of the subagents that are running."""
     role: str | None = None

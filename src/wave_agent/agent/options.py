@@ -259,14 +259,20 @@ def _agents(options: Options, gathered: Gathered) -> "tuple[dict[str, AgentDefin
     found: dict[str, AgentDefinition] = {}
     problems: tuple[str, ...] = ()
     if gathered.extensions is not None:
-        from wave_agent.settings.agent_definitions import definitions_in
+        from wave_agent.settings.agent_definitions import definitions_in  # lazy: many projects have none
         from wave_agent.settings.layers import ExtensionKind
 
         files = gathered.extensions.of(ExtensionKind.AGENTS).values()
         found, wrong = definitions_in(files)
         problems = tuple(map(str, wrong))
     found |= options.agents or {}
-    if options.no_hooks or gathered.settings.managed_hooks_only:  # nor do the hooks of definitions run
+    if not found:
+        return found, problems
+    from wave_agent.settings.agent_definitions import placed  # lazy: see above
+
+    settings = gathered.settings
+    found = placed(found, settings.hooks.hooks, strict=settings.strict_hooks)
+    if options.no_hooks or settings.managed_hooks_only:  # nor do the hooks of definitions run
         found = {name: replace(one, hooks=()) for name, one in found.items()}
     return found, problems
 

@@ -1,4 +1,4 @@
-"""What a session has used, what that cost, and whether it may go on."""
+"""What a session has used and asked for, what that cost, and whether it may go on."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -87,3 +87,28 @@ class Spending:
                 f"models.{name}.prices in {home / 'settings.json'}, in US dollars per million tokens: "
                 f'"models": {{"{name}": {{"prices": {{"input": 3, "output": 15}}}}}}.'
             )
+
+
+class RequestCount:
+    """The model requests of the current prompt. Those of a subagent are part of those of the agent above."""
+
+    def __init__(self, limit: int | None = None, above: "RequestCount | None" = None) -> None:
+        self.limit = limit
+        self._above = above
+        self.made = 0
+
+    def begin_turn(self) -> None:
+        self.made = 0
+
+    def add(self, requests: int = 1) -> None:
+        """Negative: a request is repeated in another form."""
+        self.made += requests
+        if self._above is not None:
+            self._above.add(requests)
+
+    @property
+    def exhausted(self) -> int | None:
+        """The limit that no further request fits into."""
+        if self.limit is not None and self.made >= self.limit:
+            return self.limit
+        return None if self._above is None else self._above.exhausted

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from wave_agent.agent.ground import Ground
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.options import Windows
-from wave_agent.agent.request_count import RequestCount
 from wave_agent.agent.result import Callbacks
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolStarted, of_subagent
 from wave_agent.hooks.manager import AgentIdentity, HookManager
@@ -86,7 +85,6 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
         spending=Spending(windows.prices, above=above.spending),
         count=RequestCount(definition.max_turns, above.count),
         notices=[],
-        subagents={},
         role=definition.prompt,
     )
     identity = AgentIdentity(agent_id=agent_id, agent_type=definition.name, transcript_path=str(transcript))

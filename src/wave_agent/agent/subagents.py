@@ -25,7 +25,7 @@ from wave_agent.hooks.events import Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks
 from wave_agent.messages import NOT_RUN, STOPPED
-from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition
+from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition, built_in
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.task import TaskInput
@@ -57,6 +57,7 @@ class Subagents:
         self._authority = authority
         self._make_parts = make_parts
         self._time_limit = time_limit
+        self._types = {**built_in(), **ground.foundation.agents}
         self._free = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
         """Calls that have begun and not ended."""
@@ -66,7 +67,7 @@ class Subagents:
 
     async def run(self, call: TaskInput, context: ToolContext) -> ToolResult:
         """The subagent's report. Raises `ToolInputError`. Cancelling ends the subagent and all it has started."""
-        definition = self._ground.subagents[call.subagent_type]
+        definition = self._types[call.subagent_type]
         model = self._model(call, definition)
         if not self._waiting:
             self._is_stopped = False

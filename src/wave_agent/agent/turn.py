@@ -15,8 +15,7 @@ from wave_agent.agent.loading_ahead import load_ahead
 from wave_agent.agent.model_answer import EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
 from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
-from wave_agent.agent.request_count import RequestCount
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta

@@ -23,8 +23,7 @@ from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.model_choice import model_for, model_name_for
 from wave_agent.agent.options import Foundation, WindowFinder, Windows, sandbox_for
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
-from wave_agent.agent.request_count import RequestCount
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.surroundings import ProjectSurroundings, look_around
 from wave_agent.agent.system_prompt import SUBAGENT, PromptFacts, SystemPrompt, mode_words, system_prompt
 from wave_agent.agent.tool_calls import CallRunner
@@ -43,7 +42,6 @@ from wave_agent.rules.rule import Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
-from wave_agent.settings.agent_definitions import built_in, placed
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
@@ -89,8 +87,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     windows = Windows(model, model_name, settings, messages.add_notice_block)
     leftovers = _leftovers(foundation, transcript)
     notices = [*([skipped] if before.skipped else []), *foundation.notices]
-    subagents = placed({**built_in(), **foundation.agents}, settings.hooks.hooks, strict=settings.strict_hooks)
-    task = task_tool({name: one.description for name, one in subagents.items()})
+    task = task_tool({name: one.description for name, one in foundation.agents.items()})
     own = {tool.name: tool for tool in (*builtin, task, *options.tools)}
     try:
         mcp = None
@@ -125,7 +122,6 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         windows=windows,
         spending=Spending(windows.prices, foundation.max_cost),
         count=RequestCount(foundation.max_turns),
-        subagents=subagents,
         helpers=[],
         tools=own if mcp is None else GrowingTools(own, mcp.tools),
         mcp=mcp,
@@ -239,7 +235,7 @@ def _hooks(ground: Ground) -> HookManager:
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
         ),
         ask_server=None if ground.mcp is None else ground.mcp.ask_for_hook,
-        reserve=[hook for one in ground.subagents.values() for hook in one.hooks],
+        reserve=[hook for one in foundation.agents.values() for hook in one.hooks],
     )
 
 

@@ -572,7 +572,6 @@ _ROWS = (
         target="agent_type",
         stdin=(StdinField("subagent_type", "string", "the same as `agent_type`"),),
         aliases={"subagent_type": "agent_type"},
-        text_is_context=True,
         context=ContextPlace.BEFORE_TASK,
         specific=_CONTEXT,
         reason_reader=Audience.USER,

@@ -7,7 +7,6 @@ entries and deferred context to the event.
 
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +144,8 @@ class HookManager:
     ) -> "HookManager":
         """The same hooks, journal and engine for a subagent, and the hooks that its definition adds. `directory`
         returns the subagent's current one, if it has changed."""
+        from copy import copy  # lazy: most sessions have no subagents
+
         view = copy(self)
         view.agent = agent
         view.hooks = (*self.hooks, *own)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob, why_slow
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.rules.tool_names import SAME_TOOL
+from wave_agent.rules.rule import SAME_TOOL
 from wave_agent.text import NAME_LIMIT
 
 KNOWN_TOOLS = (

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.rules.tool_names import names_of
 from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin, Word
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ _PATH_FIELDS = {tool.casefold(): field for tool, field in PATH_FIELDS.items()}
 """File tools, and the input field with the path that a pattern is matched against."""
 TASK = "task"
 """The tool that runs subagents: a pattern is matched against their type."""
+SAME_TOOL: Mapping[str, str] = {"agent": TASK, TASK: "agent"}
+"""In lower case. `Task` is the name here; other agents call it `Agent`, and settings may use either."""
 NET = "net"
 """The tool of rules about hosts. No tool has that name; any may reach a host."""
 _ABOUT_EFFECTS = frozenset({"read", "edit", "write", "multiedit", "notebookedit", NET})
@@ -77,7 +78,7 @@ class Rule(Struct, frozen=True):
     ) -> bool:
         """Whether the rule applies to this call."""
         name = tool.casefold()
-        name = TASK if name in names_of(TASK) else name
+        name = TASK if name in SAME_TOOL else name
         if self.pattern is None:
             if "*" in self.tool:
                 return _compiled(self.tool, ".").fullmatch(name) is not None
@@ -135,7 +136,7 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
     if shape is None:
         raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
     tool, pattern = shape[1].casefold(), shape[2]
-    tool = TASK if tool in names_of(TASK) else tool
+    tool = TASK if tool in SAME_TOOL else tool
     pattern = pattern and pattern.strip()
     if tool == NET:
         return Rule(text, tool, _host_pattern(text, pattern, purpose))

@@ -16,11 +16,11 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
 from wave_agent.settings.hook_entries import Issue, SettingsSource
 from wave_agent.text import did_you_mean
+from wave_agent.tools.task import BUILT_IN as BUILT_IN_TYPES
 
 if TYPE_CHECKING:
     from wave_agent.settings.extensions import ExtensionFile  # many projects have none
 
-BUILT_IN = "built-in"
 NAME = lazy_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.IGNORECASE)
 INHERIT = "inherit"
 
@@ -47,7 +47,7 @@ class AgentDefinition(Struct, frozen=True, kw_only=True):
     """Names of servers whose tools it gets; None: all."""
     hooks: tuple[HookDefinition, ...] = ()
     """They run in this subagent alone."""
-    source: str = BUILT_IN
+    source: str = "built-in"
     """A file, or where else it comes from."""
 
     def has_tool(self, name: str) -> bool:
@@ -88,17 +88,11 @@ class DefinitionSource(Struct, frozen=True, kw_only=True):
 
 def built_in() -> dict[str, AgentDefinition]:
     """Those that every session has."""
-    general = AgentDefinition(
-        name="general-purpose",
-        description="has all tools; for work of several steps, and for changes",
-    )
-    explore = AgentDefinition(
-        name="explore",
-        description="only reads (Read, Glob, Grep); finds things in the project and explains how they work",
-        prompt=_EXPLORE,
-        tools=("Read", "Glob", "Grep"),
-    )
-    return {one.name: one for one in (general, explore)}
+    own: Mapping[str, AgentDefinition] = {
+        "explore": AgentDefinition(name="", description="", prompt=_EXPLORE, tools=("Read", "Glob", "Grep"))
+    }
+    plain = AgentDefinition(name="", description="")
+    return {name: replace(own.get(name, plain), name=name, description=about) for name, about in BUILT_IN_TYPES.items()}
 
 
 _EXPLORE = """\

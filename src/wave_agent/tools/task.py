@@ -16,6 +16,13 @@ _DESCRIPTION = (
 )
 
 
+BUILT_IN: Mapping[str, str] = {
+    "general-purpose": "has all tools; for work of several steps, and for changes",
+    "explore": "only reads (Read, Glob, Grep); finds things in the project and explains how they work",
+}
+"""The types of subagents that every session has, and what they are for."""
+
+
 class TaskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     description: Annotated[str, Meta(description="The task in a few words, for the user.")]
     prompt: Annotated[str, Meta(min_length=1, description="The whole task.")]
@@ -48,7 +55,8 @@ class Task(Tool):
         return await context.delegate(call, context)
 
 
-def task_tool(types: Mapping[str, str]) -> Task:
-    """The tool, with a description that lists these types."""
+def task_tool(more: Mapping[str, str]) -> Task:
+    """The tool for the types of subagents that are built in, and more. Its description lists them."""
+    types = {**BUILT_IN, **more}
     listed = "\n".join(f"- {name}: {about}" for name, about in types.items())
     return type("Task", (Task,), {"description": f"{_DESCRIPTION}\n\nTypes:\n{listed}"})(types)
