@@ -30,6 +30,9 @@ class HookRun(Struct, frozen=True, kw_only=True):
     look: int
     rewrote: bool
     let_through: bool
+    agent_id: str | None = None
+    """The subagent in which it ran."""
+    agent_type: str | None = None
     duration_ms: float
     reason: str = ""
     """The reason the hook returned, or why it failed."""
@@ -68,16 +71,20 @@ class TurnStarted(Struct, frozen=True, kw_only=True, tag="turn_started"):
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag="text_delta"):
     text: str
+    agent_id: str | None = None
+    """The subagent it comes from; None: the agent itself. The same in other events."""
 
 
 class ReasoningDelta(Struct, frozen=True, kw_only=True, tag="reasoning_delta"):
     text: str
+    agent_id: str | None = None
 
 
 class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
     id: str
     name: str
     parameters: Mapping[str, Any]
+    agent_id: str | None = None
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True, tag="tool_output"):
@@ -85,6 +92,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True, tag="tool_output"):
 
     id: str
     text: str
+    agent_id: str | None = None
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
@@ -93,6 +101,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
     id: str
     success: bool
     result: str
+    agent_id: str | None = None
 
 
 class HookStarted(Struct, frozen=True, kw_only=True, tag="hook_started"):
@@ -100,6 +109,7 @@ class HookStarted(Struct, frozen=True, kw_only=True, tag="hook_started"):
     name: str
     tool_use_id: str | None
     status_message: str = ""
+    agent_id: str | None = None
 
 
 class HookFinished(Struct, frozen=True, kw_only=True, tag="hook_finished"):
@@ -115,6 +125,7 @@ class PermissionRequested(Struct, frozen=True, kw_only=True, tag="permission_req
     """What the call would do, on one line: `reads .env, writes 2 files, reaches api.example.com`."""
     effects: Mapping[str, Any] | None = None
     """The same as hooks get it."""
+    agent_id: str | None = None
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
@@ -122,12 +133,23 @@ class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
 
     content: str
     level: str = "warning"
+    agent_id: str | None = None
 
 
 class Error(Struct, frozen=True, kw_only=True, tag="error"):
     """Something went wrong. Shown to the user only."""
 
     content: str
+    agent_id: str | None = None
+
+
+class SubagentStarted(Struct, frozen=True, kw_only=True, tag="subagent_started"):
+    """A Task call has started its subagent. Later events of the subagent have its id; the call's result ends it."""
+
+    agent_id: str
+    agent_type: str
+    description: str
+    tool_use_id: str
 
 
 class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended"):
@@ -147,6 +169,7 @@ Event = (
     | PermissionRequested
     | Notice
     | Error
+    | SubagentStarted
     | TurnEnded
 )
 
@@ -155,4 +178,12 @@ def event_to_dict(event: Event) -> dict[str, Any]:
     """One line of `stream-json`."""
     if isinstance(event, HookFinished):
         return {"type": "hook_finished", **event.run.to_dict()}
-    return msgspec.to_builtins(event)
+    fields: dict[str, Any] = msgspec.to_builtins(event)
+    return fields if fields.get("agent_id") else {key: value for key, value in fields.items() if key != "agent_id"}
+
+
+def of_subagent(event: Event, agent_id: str) -> Event:
+    """An event as those see it who follow the agent above."""
+    if isinstance(event, HookFinished | SessionStarted | TurnStarted | TurnEnded):
+        return event
+    return msgspec.structs.replace(event, agent_id=agent_id)

@@ -163,7 +163,7 @@ async def test_what_fits_is_taken(tmp_path: Path) -> None:
 
 def test_every_argument_is_looked_at_and_run_takes_the_same_ones() -> None:
     arguments = inspect.signature(Agent.create).parameters.keys()
-    assert {*_CHECKS, "callbacks", "trust"} == arguments
+    assert {*_CHECKS, "callbacks", "trust", "agents"} == arguments
     hints = get_type_hints(Agent.create)
     assert get_type_hints(AgentOptions) == {name: hints[name] for name in arguments}
 

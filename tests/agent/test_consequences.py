@@ -64,6 +64,7 @@ PROMPT, PRE, POST, STOP, START, PRE_COMPACT, POST_COMPACT = (
     HookEvent.POST_COMPACT,
 )
 REQUEST, FAILED, END = HookEvent.PERMISSION_REQUEST, HookEvent.POST_TOOL_USE_FAILURE, HookEvent.SESSION_END
+BEGUN, ENDED = HookEvent.SUBAGENT_START, HookEvent.SUBAGENT_STOP
 QUESTIONS = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
 UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
 NOW, LATER = When.NOW, When.AFTER_RESULTS
@@ -127,6 +128,16 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (START, Decision.ASK): (),
     (START, Decision.BLOCK): (warning("never"),),
     (START, Decision.STOP): (warning("enough"),),
+    (BEGUN, Decision.NONE): (),
+    (BEGUN, Decision.ALLOW): (warning("fine"),),
+    (BEGUN, Decision.ASK): (),
+    (BEGUN, Decision.BLOCK): (warning("never"),),
+    (BEGUN, Decision.STOP): (warning("enough"),),
+    (ENDED, Decision.NONE): (),
+    (ENDED, Decision.ALLOW): (warning("fine"),),
+    (ENDED, Decision.ASK): (TellModel((hook_text(ENDED, "sure?"),), NOW),),
+    (ENDED, Decision.BLOCK): (TellModel((hook_text(ENDED, "never"),), NOW),),
+    (ENDED, Decision.STOP): (warning("enough"),),
     (PRE_COMPACT, Decision.NONE): (),
     (PRE_COMPACT, Decision.ALLOW): (warning("fine"),),
     (PRE_COMPACT, Decision.ASK): (),
@@ -178,7 +189,7 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
         assert isinstance(consequences(made, tool_id="id"), tuple)
 
 
-CONTEXT_TIMES = {PROMPT: NOW, START: NOW, STOP: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
+CONTEXT_TIMES = {PROMPT: NOW, START: NOW, STOP: NOW, BEGUN: NOW, ENDED: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
 
 
 @rows(("event", "decision"), TABLE, ids=lambda part: part.name)

@@ -17,6 +17,7 @@ from wave_agent.events import (
     PermissionRequested,
     ReasoningDelta,
     SessionStarted,
+    SubagentStarted,
     TextDelta,
     ToolFinished,
     ToolOutput,
@@ -61,6 +62,8 @@ RUN_SHAPE = {
     "look": 1,
     "rewrote": False,
     "let_through": False,
+    "agent_id": None,
+    "agent_type": None,
     "duration_ms": 1.5,
 }
 
@@ -102,6 +105,16 @@ EXAMPLES: dict[type, tuple[Event, dict[str, Any]]] = {
     ),
     Notice: (Notice(content="look"), {"type": "notice", "content": "look", "level": "warning"}),
     Error: (Error(content="broken"), {"type": "error", "content": "broken"}),
+    SubagentStarted: (
+        SubagentStarted(agent_id="a1", agent_type="explore", description="look", tool_use_id="1"),
+        {
+            "type": "subagent_started",
+            "agent_id": "a1",
+            "agent_type": "explore",
+            "description": "look",
+            "tool_use_id": "1",
+        },
+    ),
     TurnEnded: (TurnEnded(status="completed"), {"type": "turn_ended", "status": "completed"}),
 }
 

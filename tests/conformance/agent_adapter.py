@@ -20,8 +20,10 @@ from wave_agent.agent.options import Foundation, Options
 from wave_agent.agent.result import Callbacks, Result
 from wave_agent.agent.wiring import lay_ground, make_parts
 from wave_agent.errors import ModelError, SettingsError
-from wave_agent.events import Event, Notice
+from wave_agent.events import Error, Event, Notice
+from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
+from wave_agent.hooks.matcher import Alternative, Matcher, MatcherForm
 from wave_agent.mcp.values import Elicit, Elicitation, ElicitationAnswer, McpResult, ToolDefinition
 from wave_agent.messages import ErrorBlock, NoticeBlock
 from wave_agent.models.base import ModelRequest
@@ -101,23 +103,50 @@ class AskingServer(FakeMcpHost):
         return McpResult()
 
 
-def drivable(case: Mapping[str, Any]) -> bool:
-    """An agent can be brought into the state that this case describes."""
+TASK = "the task of the subagent"
+OF_SUBAGENTS = ("SubagentStart", "SubagentStop")
+
+
+def drivable(case: Mapping[str, Any], *, inside: bool = False) -> bool:
+    """An agent, or a subagent `inside` one, can be brought into the state that this case describes."""
     payload = case.get("payload", {})
-    set_up = (case["event"] == "Stop" and payload) or payload.get("source", "startup") != "startup"
+    row = EVENTS[HookEvent(case["event"])]
+    if inside != (row.event in OF_SUBAGENTS) and not (inside and row.in_subagent == "same"):
+        return False
+    if (inside and payload.get("tool_name") in ("Task", "Agent")) or "agent_id" in payload:
+        return False
+    stops = row.block_counter is not None
+    set_up = (stops and payload) or payload.get("source", "startup") != "startup"
     whole = [layer["raw"] for layer in case["layers"].values() if isinstance(layer, dict) and "raw" in layer]
     others = any(set(raw.get("hooks") or {}) & set(EVENTS) - {case["event"]} for raw in whole)
     unreachable = case["event"] in ("PreCompact", "PostCompact") or case.get("options", {}).get("stop_failure_spent")
     return not (set_up or others or unreachable)
 
 
-async def observe(request: dict[str, Any]) -> dict[str, Any]:
+def sparing_task(settings: Settings) -> Settings:
+    """The hooks of a case are about what happens in the subagent, not about the call that starts it."""
+
+    def sparing(hook: HookDefinition) -> HookDefinition:
+        before = hook.matcher
+
+        def test(target: str) -> bool:
+            return target not in ("Task", "Agent") and before.matches(target)
+
+        return replace(hook, matcher=Matcher(before.text, (Alternative(before.text, MatcherForm.NAME, test),)))
+
+    hooks = tuple(map(sparing, settings.hooks.hooks))
+    return replace(settings, hooks=replace(settings.hooks, hooks=hooks))
+
+
+async def observe(request: dict[str, Any], *, inside: bool = False) -> dict[str, Any]:
+    """What happens in an agent; `inside`: in a subagent that it starts."""
     options = request.get("options", {})
     try:
         settings = load(request, strict=options.get("strict_hooks", False))
         settings.require_usable()
     except SettingsError as error:
         return {"refused": True, "issues": [str(error)]}
+    settings = sparing_task(settings) if inside else settings
     payload, event = request["payload"], request["event"]
     name = payload.get("tool_name", "Bash")
     kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, ToolKind.ACTS)})
@@ -134,7 +163,9 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     calls = [call(name, **payload.get("tool_input", {}))] if "tool_name" in payload or asks else []
     calls += [call(f"mcp__{server.question.server}__ask")] if server else []
     fails = [ModelError(payload["error_details"], status=429)] if event == "StopFailure" else []
-    model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *fails, *["done"] * 30])
+    task = call("Task", description="a case", prompt=TASK, subagent_type="general-purpose")
+    script = [*([Reply(tool_calls=[task])] if inside else []), *([Reply(tool_calls=calls)] if calls else []), *fails]
+    model = ScriptedModel([*script, *["done"] * 30])
     heard: list[str] = []
     somebody = None if options.get("unattended") else approve
     async with _agent(request, settings, model, tool, somebody, heard, server) as agent:
@@ -142,7 +173,8 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
             changing(request).write_text("{}")
         result = await agent.send_message(payload.get("prompt", "hello"))
         # A Stop hook that always blocks is run again and again: the first continuation shows what it said.
-        asked = model.requests[: 2 if event == "Stop" else None]
+        asked = [one for one in model.requests if not inside or _is_of_subagent(one)]
+        asked = asked[: 2 if EVENTS[HookEvent(event)].block_counter else None]
     texts = _hook_texts(asked[-1], results=not EVENTS[HookEvent(event)].withholds) if asked else []
     runs = sorted(agent.hook_runs, key=lambda run: (run.occasion, run.position))
     waits = [text for run in runs if run.mode == "enforce" for text in run.deferred]
@@ -178,7 +210,7 @@ def comparable(case: Mapping[str, Any], observed: Mapping[str, Any]) -> dict[str
         expect["answer"] = {"action": "accept", "content": {"name": "Ada"}}
     if expect.get("flow") == "stop":  # no request follows that could show it
         hidden |= {"model_has"}
-    if case["event"] == "Stop":
+    if EVENTS[HookEvent(case["event"])].block_counter:
         hidden |= {"failed_open", "user_not", "model_not"}
     return {**case, "expect": {key: value for key, value in expect.items() if key not in hidden}}
 
@@ -193,7 +225,7 @@ def _agent(
     server: AskingServer | None,
 ) -> Agent:
     def hear(event: Event) -> None:
-        if isinstance(event, Notice):
+        if isinstance(event, Notice) or (isinstance(event, Error) and event.agent_id):
             heard.append(event.content)
 
     rules = request.get("options", {}).get("permissions", {})
@@ -224,6 +256,10 @@ def _agent(
     )
     ground = lay_ground(foundation)
     return Agent(ground, make_parts(ground))
+
+
+def _is_of_subagent(request: ModelRequest) -> bool:
+    return any(message["role"] == "user" and message["content"] == TASK for message in request.messages)
 
 
 def changing(request: dict[str, Any]) -> Path:

@@ -33,6 +33,7 @@ QUESTION: Case = {
         "required": ["name"],
     },
 }
+SUBAGENT = {"agent_id": "a1", "agent_type": "general-purpose"}
 PAYLOADS: dict[str, Case] = {
     "UserPromptSubmit": {"prompt": "hello"},
     "PreToolUse": TOOL,
@@ -53,6 +54,15 @@ PAYLOADS: dict[str, Case] = {
     "PreCompact": {"trigger": "auto", "custom_instructions": ""},
     "PostCompact": {"trigger": "auto", "compact_summary": "short"},
     "Elicitation": QUESTION,
+    "SubagentStart": {**SUBAGENT, "subagent_type": "general-purpose"},
+    "SubagentStop": {
+        **SUBAGENT,
+        "agent_transcript_path": "/srv/state/session/subagents/a1.jsonl",
+        "stop_hook_active": False,
+        "stop_block_count": 0,
+        "last_assistant_message": "bye",
+        "changed_files": [],
+    },
     "ElicitationResult": {**QUESTION, "action": "accept", "content": {"name": "Ada"}},
 }
 REQUIRED = {"name", "shows", "event", "layers", "expect"}
@@ -74,7 +84,18 @@ KEYS = {  # What each kind of object in the corpus may hold.
     "run": {"exit", "stdout", "json", "stderr", "stdout_base64", "stderr_base64", "pad_stdout", "delay", "signal"}
     | {"hang", "ignore_term", "missing", "if_stdin_contains"},
     "expect": {*EXACT, *PRESENT, *ABSENT, "journal"},
-    "journal": {"name", "look", "outcome", "failure", "let_through", "rewrote", "exit_code", "mode"},
+    "journal": {
+        "agent_id",
+        "agent_type",
+        "name",
+        "look",
+        "outcome",
+        "failure",
+        "let_through",
+        "rewrote",
+        "exit_code",
+        "mode",
+    },
 }
 WORDS: dict[str, tuple[object, ...]] = {  # The values that a key may have, wherever it stands.
     "event": tuple(PAYLOADS),

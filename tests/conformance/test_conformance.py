@@ -11,6 +11,7 @@ import pytest
 
 from tests.conformance import agent_adapter, check
 from tests.conformance.wave_adapter import observe
+from wave_agent.hooks.events import EVENTS, HookEvent
 
 CASES = check.load_cases()
 HERE = Path(__file__).parent
@@ -66,6 +67,29 @@ async def test_case_through_the_agent(case: dict[str, Any], tmp_path: Path):
     assert check.differences(agent_adapter.comparable(case, observed), observed) == []
 
 
+INSIDE = [case for case in CASES if agent_adapter.drivable(case, inside=True)]
+INSIDE_SAMPLE = {
+    case["name"] for case in INSIDE if case["name"] in SAMPLE or case["event"] in agent_adapter.OF_SUBAGENTS
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case["name"], marks=[] if case["name"] in INSIDE_SAMPLE else pytest.mark.thorough)
+        for case in INSIDE
+    ],
+)
+async def test_case_inside_a_subagent(case: dict[str, Any], tmp_path: Path):
+    observed = await agent_adapter.observe(check.materialise(case, tmp_path), inside=True)
+    assert check.differences(agent_adapter.comparable(case, observed), observed) == []
+
+
+def test_nearly_every_case_of_an_event_that_happens_in_subagents_runs_in_one():
+    happening = [case for case in CASES if EVENTS[HookEvent(case["event"])].in_subagent == "same"]
+    assert len(INSIDE) > 0.9 * len(happening)
+
+
 def test_the_sample_has_every_file_and_every_event():
     chosen = [case for case in DRIVABLE if case["name"] in SAMPLE]
     for field in ("file", "event"):
@@ -73,7 +97,7 @@ def test_the_sample_has_every_file_and_every_event():
 
 
 def test_nearly_every_case_can_be_driven_through_an_agent():
-    assert len(DRIVABLE) > 0.95 * len(CASES)
+    assert len({case["name"] for case in (*DRIVABLE, *INSIDE)}) > 0.95 * len(CASES)
 
 
 def test_the_corpus_covers_every_event_and_every_known_bug():

@@ -91,7 +91,8 @@ def test_every_event_has_a_row_and_every_decision_a_flow(event: HookEvent):
     assert row.event is event
     assert set(row.flow) == set(Decision)
     ends = Flow.DECLINE if event in QUESTIONS else Flow.END_TURN
-    assert row.flow[Decision.STOP] is (Flow.PROCEED if event in NOTHING_TO_DECIDE else ends)
+    unending = (*NOTHING_TO_DECIDE, HookEvent.SUBAGENT_STOP)  # the subagent ends anyway
+    assert row.flow[Decision.STOP] is (Flow.PROCEED if event in unending else ends)
     assert {"block", "deny", "approve", "allow"} <= set(row.decision_words)
     assert row.decision_words["block"] is row.decision_words["deny"] is Decision.BLOCK
     assert row.permission_words["deny"] is Decision.BLOCK
@@ -121,6 +122,8 @@ def test_the_flow_of_a_block_is_the_events_own():
         POST: Flow.FEEDBACK,
         STOP: Flow.KEEP_WORKING,
         START: Flow.PROCEED,
+        HookEvent.SUBAGENT_START: Flow.PROCEED,
+        HookEvent.SUBAGENT_STOP: Flow.KEEP_WORKING,
         HookEvent.PRE_COMPACT: Flow.SKIP_COMPACTION,
         HookEvent.POST_COMPACT: Flow.PROCEED,
         HookEvent.PERMISSION_REQUEST: Flow.REFUSE_CALL,
@@ -593,7 +596,7 @@ def test_failures_that_cannot_block_are_counted_as_let_through(event: HookEvent)
     assert (lenient.decision, lenient.failed_open) == (Decision.NONE, 1)
     assert lenient.for_user() == (ToUser("hook0", "broke", "error"),)
     strict = merge(event, [reading(0, Failure(FailureKind.EXIT, "broke", blocks=True))])
-    cannot_block = event in (START, HookEvent.POST_COMPACT, *NOTHING_TO_DECIDE)
+    cannot_block = event in (START, HookEvent.SUBAGENT_START, HookEvent.POST_COMPACT, *NOTHING_TO_DECIDE)
     assert strict.failed_open == cannot_block
     assert strict.blocked == (not cannot_block)
     assert strict.unmet == (() if cannot_block else ("hook0",))

@@ -54,6 +54,7 @@ def paths(project: Path) -> Any:
         ".wave/hooks/new.sh", ".claude/hooks/new.sh", "../state/hooks/x.sh", "hooks/beside.py", "../user/.jq",
         "../user/.config/git/attributes", "../user/.local/lib/python3.9/site-packages/usercustomize.py",
         "../user/.local/lib/python3.13/site-packages/a.pth",
+        ".wave/commands/x.md", ".claude/skills/new/SKILL.md", ".wave/agents/x.md", "../state/skills/x/SKILL.md",
     ],
 )  # fmt: skip
 def test_these_are_protected_whether_they_exist_or_not(project: Path, name: str):
@@ -62,7 +63,7 @@ def test_these_are_protected_whether_they_exist_or_not(project: Path, name: str)
 
 @pytest.mark.parametrize(
     "name",
-    [".wave/notes.md", ".wave/commands/x.md", "src/a.py", ".git/info/exclude", ".git/hooks", "hello", "new.sh"],
+    [".wave/notes.md", "commands/x.md", "src/a.py", ".git/info/exclude", ".git/hooks", "hello", "new.sh"],
 )
 def test_only_these_are(project: Path, name: str):
     assert paths(project).find(str(project / name)) is None

@@ -86,6 +86,7 @@ class Agent:
         api: ApiName | None = None,
         hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None = None,
         tools: Sequence[Tool] = (),
+        agents: Mapping[str, Mapping[str, Any]] | None = None,
         system_prompt: str | None = None,
         permission_mode: ModeName | PermissionMode | None = None,
         can_use_tool: Approver | None = None,
@@ -112,13 +113,15 @@ class Agent:
         applied on top of the others. `setting_sources` names the layers to read: `managed`, `user`, `project`, `local`.
         `trust` says whether the project's own hooks may run: False raises `UntrustedHooksError` if there are any.
         `max_cost` is in US dollars, for all prompts together. `fallback_model` takes over if the model is overloaded.
-        `tools` are added to the built-in ones; a tool with the same name replaces the built-in one. `model_client` is
+        `tools` are added to the built-in ones; a tool with the same name replaces the built-in one. `agents` are types
+        of subagents by name: `description`, `prompt`, and the other keys of a definition file. `model_client` is
         anything with the methods of `Model`, `hook_runner` anything with that of `HookRunner`; `wave_agent.testing` has
         some of both. `mcp_servers` are MCP servers by name, in the form of `.mcp.json`; they count as the user's own.
         `mcp_host` is what speaks to them, anything with the methods of `McpHost`. Raises
         `ArgumentError` for invalid arguments, and `SettingsError`.
         """
-        from wave_agent.agent.arguments import callbacks_from, require_usable  # lazy: the command line does without
+        # lazy: the command line does without
+        from wave_agent.agent.arguments import agents_from, callbacks_from, require_usable
 
         require_usable(locals())
         return cls.from_options(
@@ -130,6 +133,7 @@ class Agent:
                 api=api,
                 hooks=hooks,
                 tools=tools,
+                agents=agents_from(agents),
                 system_prompt=system_prompt,
                 permission_mode=permission_mode,
                 can_use_tool=can_use_tool,
@@ -363,6 +367,7 @@ class Agent:
             violations_before = len(self._parts.calls.violations)
             await self._parts.calls.settle()
             self._ground.spending.begin_turn()
+            self._ground.count.begin_turn()
             parts = self._parts
             turn = self._turn = Turn(parts)
             self._ground.changes.begin_turn()

@@ -12,6 +12,8 @@ from wave_agent.agent.approval import is_async
 from wave_agent.agent.result import Callbacks
 from wave_agent.errors import ArgumentError
 from wave_agent.formats.readable import why_unreadable
+from wave_agent.hooks.definitions import Layer
+from wave_agent.settings.agent_definitions import AgentDefinition, DefinitionSource, definition_from
 from wave_agent.text import NAME_LIMIT, did_you_mean
 from wave_agent.tools.base import Tool
 
@@ -47,6 +49,28 @@ def callbacks_from(given: object) -> Callbacks:
             raise ArgumentError(
                 f"callbacks: {name} is async and would not be awaited. Pass a plain function; it may start a task."
             )
+    return found
+
+
+def agents_from(given: object) -> dict[str, AgentDefinition] | None:
+    """Raises `ArgumentError`."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise _wrong("agents", "a dict of definitions by name", given)
+    found: dict[str, AgentDefinition] = {}
+    for name, one in cast(Mapping[object, object], given).items():
+        if not isinstance(one, Mapping):
+            raise _wrong(f"agents: {name}", "a dict with at least description and prompt", one)
+        fields = cast(Mapping[str, Any], one)
+        prompt = fields.get("prompt", "")
+        if not isinstance(prompt, str):
+            raise _wrong(f"agents: {name}: prompt", "a string", prompt)
+        source = DefinitionSource(name=f"agents: {name}", layer=Layer.CODE)
+        definition, problems = definition_from(name, fields, prompt, source)
+        if problems or definition is None:
+            raise ArgumentError("\n".join(f"{one.source}: {one.field}: {one.message}." for one in problems))
+        found[definition.name] = definition
     return found
 
 
@@ -187,4 +211,4 @@ _CHECKS: Mapping[str, Callable[[str, object], None]] = {
     "mcp_servers": _mapping,
     "mcp_host": _with("connect", "call", "close"),
 }
-"""The check for each argument; `callbacks` and `trust` are checked separately."""
+"""The check for each argument; `callbacks`, `agents` and `trust` are checked separately."""

@@ -78,7 +78,7 @@ class PermissionAsker:
         await self._hooks.run(
             HookEvent.NOTIFICATION,
             {
-                "message": f"Your permission is needed to use {subject.tool}: {question.for_user}",
+                "message": f"Your permission is needed to use {subject.tool}{self._asker}: {question.for_user}",
                 "title": "Permission needed",
                 "notification_type": "permission_prompt",
             },
@@ -94,10 +94,15 @@ class PermissionAsker:
             by=question.by,
             does=does,
             effects=effects,
+            agent_type="" if self._hooks.agent is None else self._hooks.agent.agent_type,
         )
         from wave_agent.agent.approval import answer_of  # lazy: only if someone can be asked
 
         return await answer_of(self._approver, request, self._messages.add_error_block, self._context.door)
+
+    @property
+    def _asker(self) -> str:
+        return "" if self._hooks.agent is None else f" in the subagent {self._hooks.agent.agent_type}"
 
     def _unattended(self, subject: JudgedCall, question: Permission) -> Deny:
         """Denies the call, and says which rule would allow it if only the mode is against it."""

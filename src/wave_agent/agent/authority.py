@@ -3,39 +3,105 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.permissions.decision import PermissionMode, Rules
+from wave_agent.hooks.verdicts import Outcome
+from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, decide, stricter
 from wave_agent.rules.rule import Places, Rule
 
 if TYPE_CHECKING:
     from wave_agent.permissions.protected_paths import ProtectedPaths
 
 
-class Authority(Struct, kw_only=True):
+class Authority:
     """The permissions of a session. Mode and rules may change at any time; a change applies from the next call."""
 
-    mode: PermissionMode
-    rules: Rules
-    places: Places
-    """Where the patterns of rules start."""
-    directories: tuple[str, ...]
-    """Those considered inside the project, as real paths."""
-    find_protected: "Callable[[], ProtectedPaths]"
-    """Finds the protected paths, once, before the first call is judged."""
-    border: Callable[[str], str | None] = lambda _: None
-    """Says why a path must not be written, whatever has been permitted."""
+    def __init__(
+        self,
+        *,
+        mode: PermissionMode,
+        rules: Rules,
+        places: Places,
+        directories: tuple[str, ...],
+        find_protected: "Callable[[], ProtectedPaths]",
+        border: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        """`places` is where the patterns of rules start. `directories` are those considered inside the project, as
+        real paths. `find_protected` finds the protected paths, once, before the first call is judged. `border` says
+        why a path must not be written, whatever has been permitted."""
+        self._mode = mode
+        self._rules = rules
+        self.places = places
+        self.directories = directories
+        self.border = border
+        self._find_protected = find_protected
+        self._protected: ProtectedPaths | None = None
 
-    _protected: "ProtectedPaths | None" = None
+    @property
+    def mode(self) -> PermissionMode:
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: PermissionMode) -> None:
+        self._mode = mode
+
+    @property
+    def rules(self) -> Rules:
+        return self._rules
 
     @property
     def protected(self) -> "ProtectedPaths":
         """The files through which the agent could rewrite its own guards."""
         if self._protected is None:
-            self._protected = self.find_protected()
+            self._protected = self._find_protected()
         return self._protected
 
     def allow(self, rule: Rule) -> None:
         """From now on, calls that match the rule run without the question the mode would ask."""
-        self.rules = replace(self.rules, allow=(*self.rules.allow, rule))
+        self._rules = replace(self._rules, allow=(*self._rules.allow, rule))
+
+    def decide(self, subject: JudgedCall, hooks: Outcome) -> Permission:
+        """Whether this call may run, after hooks have judged it."""
+        return decide(subject, self.mode, self.rules, hooks, self.places)
+
+
+class SubagentAuthority(Authority):
+    """The permissions of a subagent: those of the agent above at this moment, and its own mode as a further limit."""
+
+    def __init__(self, above: Authority, mode: PermissionMode | None) -> None:
+        """`mode`: None if its definition has none."""
+        super().__init__(
+            mode=above.mode if mode is None else mode,
+            rules=above.rules,
+            places=above.places,
+            directories=above.directories,
+            find_protected=lambda: above.protected,
+            border=above.border,
+        )
+        self._above = above
+        self._own = mode
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The one to show. If neither mode is stricter than the other, both limit every call."""
+        return self._above.mode if self._own is None else stricter(self._above.mode, self._own)
+
+    @mode.setter
+    def mode(self, mode: PermissionMode) -> None:
+        self._own = mode
+
+    @property
+    def rules(self) -> Rules:
+        return self._above.rules
+
+    def allow(self, rule: Rule) -> None:
+        self._above.allow(rule)
+
+    def decide(self, subject: JudgedCall, hooks: Outcome) -> Permission:
+        """By both modes; the stricter answer."""
+        modes = dict.fromkeys((self._above.mode, self._own or self._above.mode))
+        found = [decide(subject, mode, self.rules, hooks, self.places) for mode in modes]
+        return max(found, key=lambda permission: _STRICTNESS.index(permission.answer))
+
+
+_STRICTNESS = ("allow", "ask", "deny")

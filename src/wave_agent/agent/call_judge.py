@@ -17,7 +17,7 @@ from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import TextBlock
-from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permission, Ruling, ToolKind, decide
+from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permission, Ruling, ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolInputError
@@ -78,8 +78,7 @@ class CallReview:
         subject = await self._examiner.examine(tool, tool_input, seen)
         if secret:
             subject = replace(subject, outside=None, secret=True)
-        authority = self._authority
-        return Reviewed(subject, decide(subject, authority.mode, authority.rules, judged, authority.places), seen)
+        return Reviewed(subject, self._authority.decide(subject, judged), seen)
 
 
 class PermittedCall(Struct, frozen=True):

@@ -21,6 +21,7 @@ from wave_agent.events import Event
 from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import NOT_RUN, MessageManager
 from wave_agent.permissions.decision import INSTEAD, Approver
+from wave_agent.system.waiting import SideBySide
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.changes import FileChanges
@@ -45,7 +46,8 @@ class CallStages:
         emit: Callable[[Event], None],
         sync: Callable[[], None],
         changes: FileChanges,
-        start_watch: "Callable[[], FileWatch] | None",
+        start_watch: "Callable[[], FileWatch | None] | None",
+        side_by_side: SideBySide,
     ) -> None:
         """`sync` is called before a tool that changes something. `start_watch`: see `ToolUse`."""
         self._messages = messages
@@ -70,6 +72,7 @@ class CallStages:
             sync=sync,
             changes=changes,
             start_watch=start_watch,
+            side_by_side=side_by_side,
         )
         self._after = ResultHooks(hooks, authority, results, changes)
 
@@ -77,6 +80,10 @@ class CallStages:
     def watch(self) -> "FileWatch | None":
         """What notices changes by commands, once a call has acted."""
         return self._use.watch
+
+    def begin_watch(self) -> "FileWatch | None":
+        """Begins to notice what commands change, unless that has begun."""
+        return self._use.begin_watch()
 
     def interrupted(self, call_id: str) -> str:
         """The result of a call that an interrupt left without one."""
@@ -115,9 +122,11 @@ class CallStages:
         result, ran, changed = await self._use.run(call, tool, permitted)
         facts = call.facts(permitted.tool_input)
         notes = (*permitted.notes, *changed.notes)
-        if not result.ran:
-            return await self._after.after_failure(call, facts, result, notes, ran=ran)
-        return await self._after.after_run(call, facts, result, ran, notes, changed=changed.paths)
+        if result.ran:
+            end = await self._after.after_run(call, facts, result, ran, notes, changed=changed.paths)
+        else:
+            end = await self._after.after_failure(call, facts, result, notes, ran=ran)
+        return replace(end, ends_turn=True) if result.ends_turn else end
 
     def _unjudged(self, call: RequestedCall, error: Exception) -> CallEnd:
         """An error while judging a call is a deny: a guard or a rule might have denied it."""

@@ -125,6 +125,7 @@ _FLOW: Mapping[Flow, Callable[[Outcome, str], tuple[Operation, ...]]] = {
 _CONTEXT: Mapping[ContextPlace, When | None] = {
     ContextPlace.AFTER_PROMPT: When.NOW,
     ContextPlace.BEFORE_PROMPT: When.NOW,
+    ContextPlace.BEFORE_TASK: When.NOW,
     ContextPlace.AFTER_RESULTS: When.AFTER_RESULTS,
     ContextPlace.KEEP_WORKING: When.NOW,
     ContextPlace.SUMMARY: None,

@@ -1,6 +1,6 @@
 """The hooks of a session, with one runner for each kind."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,18 +27,19 @@ def hooks_for(
     on_event: Callable[[Event], None] = lambda _: None,
     live: LiveSession | None = None,
     ask_server: "AskServer | None" = None,
+    reserve: Sequence[HookDefinition] = (),
 ) -> HookManager:
     """Runs the hooks that apply, each only while it is as it was trusted. `outputs` is for texts too long to show.
-    `ask_server` is for hooks that call a tool of an MCP server."""
+    `ask_server` is for hooks that call a tool of an MCP server. `reserve` are the hooks of subagents."""
     settings, environment = foundation.settings, foundation.hook_environment
     refused, given = foundation.gathered.trust.problem, _nothing_more
     runner = foundation.options.hook_runner or Runners({})
-    if settings.hooks.hooks:
+    if settings.hooks.hooks or reserve:
         from wave_agent.hooks.python_guard import PythonGuard  # lazy: most projects have no hooks
 
         python = PythonGuard(foundation.project, foundation.home, environment)
         refused, given = python.after(refused), python.environment
-        runner = foundation.options.hook_runner or hook_runner_for(settings, environment, ledger, ask_server)
+        runner = foundation.options.hook_runner or hook_runner_for(settings, environment, ledger, ask_server, reserve)
     return HookManager(
         settings.hooks.hooks,
         runner=runner,
@@ -51,6 +52,7 @@ def hooks_for(
         why_refused=refused,
         own_environment=given,
         live=live or LiveSession(),
+        reserve=reserve,
     )
 
 
@@ -63,8 +65,9 @@ def hook_runner_for(
     environment: Mapping[str, str],
     ledger: Ledger = no_ledger,
     ask_server: "AskServer | None" = None,
+    more: Sequence[HookDefinition] = (),
 ) -> HookRunner:
-    """Runs the hooks in these settings; a runner is created only for kinds that are used."""
+    """Runs the hooks in these settings, and more; a runner is created only for kinds that are used."""
     makers: Mapping[HookKind, Callable[[], HookRunner]] = {
         HookKind.COMMAND: lambda: _processes(environment, ledger),
         HookKind.PYTHON: lambda: _workers(ledger),
@@ -72,7 +75,7 @@ def hook_runner_for(
         HookKind.MCP_TOOL: lambda: _mcp_tools(ask_server),
     }
     # Commands also read the variables that hooks export.
-    wanted = {HookKind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
+    wanted = {HookKind.COMMAND, *(hook.kind for hook in (*settings.hooks.hooks, *more))}
     return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
 
 

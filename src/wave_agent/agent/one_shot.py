@@ -27,6 +27,7 @@ class AgentOptions(TypedDict, total=False):
     api: ApiName | None
     hooks: Mapping[str, Any] | Mapping[HookEventName, Any] | None
     tools: Sequence[Tool]
+    agents: Mapping[str, Mapping[str, Any]] | None
     system_prompt: str | None
     permission_mode: ModeName | PermissionMode | None
     can_use_tool: Approver | None

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from wave_agent.models.facts import ModelFacts
     from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.sandbox import Sandbox
+    from wave_agent.settings.agent_definitions import AgentDefinition
 
 
 class Options(SourceChoice, frozen=True, kw_only=True):
@@ -61,6 +62,8 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     """How the model's server is spoken to: one of `models.apis.APIS`. None: as the environment, the settings or the
     URL say."""
     tools: Sequence[Tool] = ()
+    agents: "Mapping[str, AgentDefinition] | None" = None
+    """Types of subagents, besides those that are built in or found in files."""
     system_prompt: str | None = None
     append_system_prompt: str = ""
     permission_mode: str | None = None
@@ -152,6 +155,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """Limits for this agent, if another agent's tool started it."""
     sandbox: bool = False
     snapshot: Snapshot = Snapshot()
+    agents: "Mapping[str, AgentDefinition]" = {}
+    """Types of subagents, besides those that are built in."""
     notices: tuple[str, ...] = ()
 
     @property
@@ -166,7 +171,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     @property
     def guards(self) -> tuple[HookDefinition, ...]:
         """Hooks whose files are protected. Includes hooks disabled for this run: the next run needs them."""
-        return (*self.settings.hooks.hooks, *self.gathered.silenced)
+        of_subagents = (hook for one in self.agents.values() for hook in one.hooks)
+        return (*self.settings.hooks.hooks, *self.gathered.silenced, *of_subagents)
 
     @property
     def hook_environment(self) -> Mapping[str, str]:
@@ -185,8 +191,15 @@ class Foundation(Struct, frozen=True, kw_only=True):
 
         # Servers in there start without consent: they are the user's.
         others = [str(claude_state_file(self.options))] if self.gathered.foreign else []
-        files = [*self.snapshot.files, *others]
-        return protected_paths(self.project, self.home, self.guards, settings=files, start=self.place.start)
+        inner = [os.path.join(level, name) for level in self.place.levels[1:] for name in (".wave", ".claude")]
+        return protected_paths(
+            self.project,
+            self.home,
+            self.guards,
+            settings=[*self.snapshot.files, *others],
+            extended_by=[*inner, *([str(self.claude_home)] if self.claude_home else [])],
+            start=self.place.start,
+        )
 
 
 def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundation:
@@ -223,6 +236,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     cost = options.max_cost if above is None else above.restricted_cost(options.max_cost)
     _require_usable_models(options, settings, environment, cost)
     directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
+    agents, problems = _agents(options, gathered)
     base = Foundation(
         options=options,
         place=project,
@@ -237,9 +251,33 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
         snapshot=Snapshot(gathered.files, _known_as(home, project)),
-        notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues)),
+        agents=agents,
+        notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues), *problems),
     )
     return replace(base, handed_down=_handed_down(base))
+
+
+def _agents(options: Options, gathered: Gathered) -> "tuple[dict[str, AgentDefinition], tuple[str, ...]]":
+    """The types of subagents in files and in code, and what is wrong with those in files."""
+    found: dict[str, AgentDefinition] = {}
+    problems: tuple[str, ...] = ()
+    if gathered.extensions is not None:
+        from wave_agent.settings.agent_definitions import definitions_in  # lazy: many projects have none
+        from wave_agent.settings.layers import ExtensionKind
+
+        files = gathered.extensions.of(ExtensionKind.AGENTS).values()
+        found, wrong = definitions_in(files)
+        problems = tuple(map(str, wrong))
+    found |= options.agents or {}
+    if not found:
+        return found, problems
+    from wave_agent.settings.agent_definitions import placed  # lazy: see above
+
+    settings = gathered.settings
+    found = placed(found, settings.hooks.hooks, strict=settings.strict_hooks)
+    if options.no_hooks or settings.managed_hooks_only:  # nor do the hooks of definitions run
+        found = {name: replace(one, hooks=()) for name, one in found.items()}
+    return found, problems
 
 
 _SOURCES: Mapping[str, str] = {
@@ -328,6 +366,7 @@ def _handed_down(base: Foundation) -> Inheritance:
             shown=gathered.trust.shown,
             programs=gathered.trust.programs,
             settings={os.path.relpath(source.name, project): rest_digest(source) for source in theirs},
+            extensions={} if gathered.extensions is None else gathered.extensions.record,
         ),
         added_managed=options.added_managed,
         plugins=tuple(os.fspath(directory) for directory in options.plugins),

@@ -1,4 +1,4 @@
-"""What a session has used, what that cost, and whether it may go on."""
+"""What a session has used and asked for, what that cost, and whether it may go on."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +31,14 @@ class Tally(Struct, frozen=True):
 class Spending:
     """The tallies of a session: in total, and of the current turn."""
 
-    def __init__(self, prices: Callable[[str], Prices | None], limit: float | None = None) -> None:
-        """`prices` returns those of a model, if known. `limit` is in US dollars."""
+    def __init__(
+        self, prices: Callable[[str], Prices | None], limit: float | None = None, above: "Spending | None" = None
+    ) -> None:
+        """`prices` returns those of a model, if known. `limit` is in US dollars. What a subagent uses is part of what
+        the agent `above` uses, whose limit applies."""
         self._prices = prices
-        self.limit = limit
+        self.limit = limit if above is None else above.limit
+        self._above = above
         self.total = Tally()
         self.turn = Tally()
 
@@ -57,14 +61,20 @@ class Spending:
     def _count(self, tally: Tally) -> None:
         self.total += tally
         self.turn += tally
+        if self._above is not None:
+            self._above._count(tally)
 
     @property
     def is_used_up(self) -> bool:
         """No further request may be sent."""
+        if self._above is not None:
+            return self._above.is_used_up
         return self.limit is not None and (self.total.dollars is None or self.total.dollars >= self.limit)
 
     @property
     def why_used_up(self) -> str:
+        if self._above is not None:
+            return self._above.why_used_up
         spent = "an unknown amount" if self.total.dollars is None else shown(self.total.dollars)
         return f"Stopped: the limit of {shown(self.limit or 0)} is reached ({spent} spent)."
 
@@ -77,3 +87,28 @@ class Spending:
                 f"models.{name}.prices in {home / 'settings.json'}, in US dollars per million tokens: "
                 f'"models": {{"{name}": {{"prices": {{"input": 3, "output": 15}}}}}}.'
             )
+
+
+class RequestCount:
+    """The model requests of the current prompt. Those of a subagent are part of those of the agent above."""
+
+    def __init__(self, limit: int | None = None, above: "RequestCount | None" = None) -> None:
+        self.limit = limit
+        self._above = above
+        self.made = 0
+
+    def begin_turn(self) -> None:
+        self.made = 0
+
+    def add(self, requests: int = 1) -> None:
+        """Negative: a request is repeated in another form."""
+        self.made += requests
+        if self._above is not None:
+            self._above.add(requests)
+
+    @property
+    def exhausted(self) -> int | None:
+        """The limit that no further request fits into."""
+        if self.limit is not None and self.made >= self.limit:
+            return self.limit
+        return None if self._above is None else self._above.exhausted

@@ -27,6 +27,11 @@ your work, but they are not the user speaking. Never write such marks yourself.
 - Refer to code as file:line. Answer briefly: what you did and what the user needs to know, not every step."""
 
 
+SUBAGENT = (
+    "You are a subagent: another agent gave you this task, and your last message is your report to it. It sees nothing "
+    "else of your work, so the report must contain all it needs. It cannot answer questions: decide for yourself, and "
+    "say what you assumed. Do what the task asks and no more."
+)
 DATE = "Date"
 _SESSION = "Session"
 _RULES = "Rules that allow more"

@@ -10,6 +10,7 @@ from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import STOPPED, MessageManager
 from wave_agent.permissions.decision import Approver, PermissionMode, Rules, ToolKind
 from wave_agent.rules.rule import Rule
+from wave_agent.system.waiting import SideBySide
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.registry import find_tool
@@ -37,15 +38,19 @@ class CallRunner:
         emit: Callable[[Event], None],
         sync: Callable[[], None] = lambda: None,
         changes: FileChanges | None = None,
-        start_watch: "Callable[[], FileWatch] | None" = None,
+        start_watch: "Callable[[], FileWatch | None] | None" = None,
+        above: "CallRunner | None" = None,
     ) -> None:
         """`few`: the model was not offered the dispensable tools. `ahead` starts what calls of MCP servers' tools need,
         if there are any. `sync` is called before a tool that changes something. `changes` are those of the tools.
-        `start_watch`: see `ToolUse`."""
+        `start_watch`: see `ToolUse`. `above` runs the calls of the agent to which a subagent belongs: calls of both
+        that act wait for each other, and are watched by the same watch."""
         self._tools, self._few, self._authority, self._emit = tools, few, authority, emit
         self._messages, self._hooks, self._context, self._approver = messages, hooks, context, approver
         self._sync, self._start_watch, self._ahead = sync, start_watch, ahead
         self._changes = changes or FileChanges()
+        self._above = above
+        self._side_by_side: SideBySide = SideBySide() if above is None else above._side_by_side
         self._loaded: CallStages | None = None
 
     @property
@@ -62,7 +67,8 @@ class CallRunner:
                 emit=self._emit,
                 sync=self._sync,
                 changes=self._changes,
-                start_watch=self._start_watch,
+                start_watch=self._start_watch if self._above is None else self._above.begin_watch,
+                side_by_side=self._side_by_side,
             )
         return self._loaded
 
@@ -111,19 +117,23 @@ class CallRunner:
         """What notices changes by commands, once a call has acted."""
         return None if self._loaded is None else self._loaded.watch
 
+    def begin_watch(self) -> "FileWatch | None":
+        """Begins to notice what commands change, unless that has begun."""
+        return self._stages.begin_watch()
+
     @property
     def violations(self) -> tuple[Violation, ...]:
         """Every change in this session that a rule denies."""
         return () if self.watch is None else tuple(self.watch.violations)
 
     async def settle(self) -> None:
-        """Notices what background commands have changed by now."""
-        if self.watch is not None:
+        """Notices what background commands have changed by now. Not in a subagent: another one may be acting."""
+        if self.watch is not None and self._above is None:
             await self.watch.settle()
 
     def news(self) -> list[str]:
         """For the model's next request: what `settle` has found."""
-        return [] if self.watch is None else self.watch.take_news()
+        return [] if self.watch is None or self._above is not None else self.watch.take_news()
 
     def refuse(self, call: "RequestedCall", problem: str) -> "CallEnd":
         """Refuses a call without judging it: no hook sees it."""

@@ -47,11 +47,12 @@ class ToolUse:
         emit: Callable[[Event], None],
         sync: Callable[[], None],
         changes: FileChanges,
-        start_watch: "Callable[[], FileWatch] | None" = None,
+        start_watch: "Callable[[], FileWatch | None] | None" = None,
+        side_by_side: SideBySide,
     ) -> None:
         """`sync` is called before a tool that changes something: the record of the call is on disk before its
         effect. `changes` are noted by tools that know what they change; for the others, `start_watch` is called once,
-        before the first of them. Without it, nothing is watched."""
+        before the first of them. Without it, nothing is watched. `side_by_side` is shared with subagents."""
         self._hooks = hooks
         self._authority = authority
         self._context = context
@@ -63,7 +64,7 @@ class ToolUse:
         self.watch: FileWatch | None = None
         self._begun: set[str] = set()
         # A batch is arranged before its calls are judged, and a hook can turn a command that only reads into another.
-        self._side_by_side = SideBySide()
+        self._side_by_side = side_by_side
 
     def has_begun(self, call_id: str) -> bool:
         """Whether the tool of this call was started."""
@@ -71,8 +72,14 @@ class ToolUse:
 
     def expect(self, tool: Tool) -> None:
         """A call of this tool may act soon: what is necessary to notice its changes begins now."""
-        if self.watch is None and self._start_watch is not None and not tool.notes_changes:
+        if not tool.notes_changes:
+            self.begin_watch()
+
+    def begin_watch(self) -> "FileWatch | None":
+        """Begins to notice what commands change, unless that has begun."""
+        if self.watch is None and self._start_watch is not None:
             self.watch = self._start_watch()
+        return self.watch
 
     async def run(
         self, call: RequestedCall, tool: Tool, permitted: PermittedCall
@@ -94,6 +101,8 @@ class ToolUse:
             self._sync()
         try:
             await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
+            if tool.delegates:
+                return *await self._result(call, tool, permitted, context), CallChanges()
             async with self._side_by_side.running(reads=permitted.kind is ToolKind.READS):
                 if permitted.kind is ToolKind.READS:
                     return *await self._result(call, tool, permitted, context), CallChanges()
@@ -158,7 +167,7 @@ class ToolUse:
             self._emit(ToolOutput(id=call.id, text=text))
 
         unread = self._unread(tool, permitted.tool_input)
-        context = replace(self._context, judged=permitted.seen, unread=unread)
+        context = replace(self._context, judged=permitted.seen, unread=unread, call_id=call.id)
         if permitted.kind is ToolKind.READS and tool.kind is not ToolKind.READS:
             # lazy: only for commands that only read
             from wave_agent.effects.only_reading import reading_environment

@@ -15,7 +15,7 @@ from wave_agent.agent.loading_ahead import load_ahead
 from wave_agent.agent.model_answer import EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
 from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
@@ -63,7 +63,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     model_name: str
     briefing: Briefing
     """The system prompt, and later updates for the model."""
-    max_turns: int | None
+    count: RequestCount
+    """The model requests of this prompt."""
     emit: Callable[[Event], None]
     draft: Draft
     """The conversation as the model gets it."""
@@ -85,13 +86,12 @@ class Turn:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self.requests = 0
         self.text: str | None = None
         """The model's last text."""
         self.error: str | None = None
         self.session_begun = False
         """The SessionStart hooks have run."""
-        self._blocks = Blocks()
+        self.blocks = Blocks()
         """How often hooks have kept the turn from ending."""
         self._kept_working = False
         self.used = 0
@@ -136,9 +136,9 @@ class Turn:
         )
 
     async def _until_done(self) -> TurnStatus:
-        limit = self._parts.max_turns
+        count = self._parts.count
         await self._parts.briefing.settle(self._parts.calls.mode)
-        while limit is None or self.requests < limit:
+        while count.exhausted is None:
             if self._parts.spending.is_used_up:
                 self._parts.messages.add_notice_block(self._parts.spending.why_used_up)
                 return TurnStatus.MAX_COST
@@ -148,7 +148,7 @@ class Turn:
                 ended = await self._recover(error)
             if ended is not None:
                 return ended
-        requests = "1 model request" if limit == 1 else f"{limit} model requests"
+        requests = "1 model request" if count.exhausted == 1 else f"{count.exhausted} model requests"
         self._parts.messages.add_notice_block(f"Stopped after {requests}: the limit is reached.")
         return TurnStatus.MAX_TURNS
 
@@ -181,14 +181,14 @@ class Turn:
     async def _recover(self, error: ModelError) -> TurnStatus | None:
         """None: the request is repeated, in a form the server may accept."""
         if self._parts.draft.form.adapts_to(error):
-            self.requests -= 1
+            self._parts.count.add(-1)
             return None
         if self._falls_back_after(error):
-            self.requests -= 1
+            self._parts.count.add(-1)
             return None
         room = await self._make_room_after(error)
         if room.done and not room.ends_turn:
-            self.requests -= 1  # the request that was too long is repeated
+            self._parts.count.add(-1)  # the request that was too long is repeated
             return None
         if room.ends_turn:
             return TurnStatus.STOPPED
@@ -209,6 +209,11 @@ class Turn:
             f"({error})"
         )
         return True
+
+    @property
+    def requests(self) -> int:
+        """Model requests, including those of subagents."""
+        return self._parts.count.made
 
     @property
     def parts(self) -> Parts:
@@ -268,7 +273,7 @@ class Turn:
         """One request. What has arrived is kept, even if the stream breaks or the turn is interrupted."""
         parts = self._parts
         request = await parts.draft.request()
-        self.requests += 1
+        parts.count.add()
         answer = ModelAnswer(parts.limits)
         stop_loading = load_ahead(parts.calls.prepare)
         try:
@@ -349,7 +354,7 @@ class Turn:
     async def _run_batch(self, calls: "Sequence[RequestedCall]") -> bool:
         """All calls of one answer: read-only ones in parallel, the others one by one. True: the turn ends."""
         runner = self._parts.calls
-        self._blocks = replace(self._blocks, in_a_row=0)
+        self.blocks = replace(self.blocks, in_a_row=0)
         ends: list[CallEnd] = []
 
         def acts(call: "RequestedCall") -> bool:
@@ -403,7 +408,7 @@ class Turn:
 
     async def _try_to_stop(self) -> TurnStatus | None:
         """None: hooks keep the agent working."""
-        before, calls, hooks = self._blocks, self._parts.calls, self._parts.hooks
+        before, calls, hooks = self.blocks, self._parts.calls, self._parts.hooks
         await calls.settle()
         outcome = await self._fire(
             HookEvent.STOP,
@@ -416,7 +421,7 @@ class Turn:
         if outcome.flow is Flow.KEEP_WORKING:
             self._kept_working = True
             counted = 0 if outcome.only_broken_block else 1
-            self._blocks = Blocks(
+            self.blocks = Blocks(
                 total=before.total + counted,
                 in_a_row=before.in_a_row + counted,
                 spent=before.spent | outcome.broken,

@@ -8,23 +8,24 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
+from wave_agent.agent.ground import Above, Ground
 from wave_agent.agent.hook_runners import hooks_for
 from wave_agent.agent.instructions import instructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.model_choice import model_for, model_name_for
 from wave_agent.agent.options import Foundation, WindowFinder, Windows, sandbox_for
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.surroundings import ProjectSurroundings, look_around
-from wave_agent.agent.system_prompt import PromptFacts, SystemPrompt, mode_words, system_prompt
+from wave_agent.agent.system_prompt import SUBAGENT, PromptFacts, SystemPrompt, mode_words, system_prompt
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError, SettingsError
@@ -33,7 +34,7 @@ from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, Session
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
 from wave_agent.messages import MessageManager
-from wave_agent.models.base import Model, ToolSpec
+from wave_agent.models.base import ToolSpec
 from wave_agent.models.limits import limits_in
 from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import PermissionMode, ToolKind
@@ -45,54 +46,17 @@ from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
 from wave_agent.system.reentrancy import Inside
-from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.registry import GrowingTools, builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
+from wave_agent.tools.task import task_tool
 
 if TYPE_CHECKING:
     from wave_agent.agent.file_watch import FileWatch
-    from wave_agent.mcp.session import McpSession
+    from wave_agent.agent.subagents import Subagents
     from wave_agent.mcp.values import Elicit
-    from wave_agent.permissions.sandbox import Sandbox
-
-
-class Ground(Struct, frozen=True, kw_only=True):
-    """What a session is built on: created once, and released when the agent closes."""
-
-    foundation: Foundation
-    session_id: str
-    transcript: Path
-    resumed: Resumed | None
-    """The session so far, if it is continued."""
-    leftovers: Leftovers
-    log: SessionLog
-    inside: Inside
-    listeners: Listeners
-    messages: MessageManager
-    model: Model
-    windows: Windows
-    tools: Mapping[str, Tool]
-    """Grows while MCP servers connect."""
-    mcp: "McpSession | None"
-    """The MCP servers, if any may run."""
-    changes: FileChanges
-    sandbox: "Sandbox | None"
-    variables: SessionVariables
-    spending: Spending
-    notices: list[str]
-    """To show when the session starts."""
-
-    @property
-    def before(self) -> Resumed:
-        """The session so far; empty for a new one."""
-        return self.resumed or Resumed()
-
-    @property
-    def outputs(self) -> Path:
-        """The directory for outputs that are too long for the conversation."""
-        return self.transcript.with_suffix("")
 
 
 def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = FileSessionStore) -> Ground:
@@ -123,7 +87,8 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     windows = Windows(model, model_name, settings, messages.add_notice_block)
     leftovers = _leftovers(foundation, transcript)
     notices = [*([skipped] if before.skipped else []), *foundation.notices]
-    own = {tool.name: tool for tool in (*builtin, *options.tools)}
+    task = task_tool({name: one.description for name, one in foundation.agents.items()})
+    own = {tool.name: tool for tool in (*builtin, task, *options.tools)}
     try:
         mcp = None
         if has_servers(foundation.gathered, foundation.place, foundation.home, options):
@@ -156,6 +121,8 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         model=model,
         windows=windows,
         spending=Spending(windows.prices, foundation.max_cost),
+        count=RequestCount(foundation.max_turns),
+        helpers=[],
         tools=own if mcp is None else GrowingTools(own, mcp.tools),
         mcp=mcp,
         changes=changes,
@@ -182,12 +149,12 @@ def _fixed_variables(foundation: Foundation, session_id: str) -> dict[str, str]:
     return {**(handed_down.variable() if handed_down else {}), "WAVE_SESSION_ID": session_id}
 
 
-def make_parts(ground: Ground) -> Parts:
-    """Connects what a turn works with."""
+def make_parts(ground: Ground, above: Above | None = None) -> Parts:
+    """Connects what a turn works with. `above`: for the turn of a subagent."""
     foundation, window, tools = ground.foundation, ground.windows.current, ground.tools.values()
-    hooks = _hooks(ground)
+    hooks = _hooks(ground) if above is None else above.hooks
     briefing = _briefing(ground)
-    calls = _calls(ground, hooks, briefing)
+    calls = _calls(ground, hooks, briefing, above)
     draft = _draft(ground, briefing, window)
     return Parts(
         messages=ground.messages,
@@ -196,7 +163,7 @@ def make_parts(ground: Ground) -> Parts:
         model=ground.model,
         model_name=window.name,
         briefing=briefing,
-        max_turns=foundation.max_turns,
+        count=ground.count,
         emit=ground.listeners.emit,
         reports=lambda: [*(report for tool in tools for report in tool.reports()), *calls.news()],
         draft=draft,
@@ -268,6 +235,7 @@ def _hooks(ground: Ground) -> HookManager:
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
         ),
         ask_server=None if ground.mcp is None else ground.mcp.ask_for_hook,
+        reserve=[hook for one in foundation.agents.values() for hook in one.hooks],
     )
 
 
@@ -280,11 +248,11 @@ def _briefing(ground: Ground) -> Briefing:
         project_dir=foundation.project,
         working_dir="" if start == foundation.project else f"{start} (commands and relative paths start here)",
         shell=default_shell(),
-        interactive=options.interactive,
+        interactive=options.interactive if ground.role is None else None,
         asks=options.can_use_tool is not None,
         allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
     )
-    own = options.system_prompt
+    own = options.system_prompt if ground.role is None else None
     place, home = foundation.place, foundation.home
 
     def denied(real: str, facts: os.stat_result) -> str | None:
@@ -294,7 +262,7 @@ def _briefing(ground: Ground) -> Briefing:
 
     ours = (
         {}
-        if own is not None
+        if options.system_prompt is not None
         else instructions(place, home, foundation.claude_home, denied=denied, tell=ground.notices.append)
     )
 
@@ -307,12 +275,17 @@ def _briefing(ground: Ground) -> Briefing:
             from wave_agent.agent.small_models import INSTRUCTIONS, call_example  # lazy: only for such models
 
             short, how = INSTRUCTIONS, call_example(tools())
+        if ground.role:
+            short = ground.role
         first = (
             system_prompt(session, mode, around, short) if own is None else SystemPrompt(own, {"System prompt": own})
         )
         plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
         added = {"Additional instructions": options.append_system_prompt, **_said_by_servers(ground)}
-        around_us = {"Sandbox": sandbox.description if sandbox else ""}
+        around_us = {
+            "Sandbox": sandbox.description if sandbox else "",
+            "Subagent": "" if ground.role is None else SUBAGENT,
+        }
         texts = (first.text, *(f"{name}:\n\n{text}" for name, text in ours.items()), *added.values(), plan)
         parts = {**first.parts, **ours, **added, **around_us}
         return SystemPrompt(
@@ -366,9 +339,9 @@ class _Specs:
         return tuple(self._described[id(tool)][1] for tool in tools)
 
 
-def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner:
-    foundation, windows, sandbox = ground.foundation, ground.windows, ground.sandbox
-    authority = Authority(
+def _authority(ground: Ground, hooks: HookManager) -> Authority:
+    foundation, sandbox = ground.foundation, ground.sandbox
+    return Authority(
         mode=foundation.mode,
         rules=foundation.settings.rules,
         places=Places(foundation.project, hooks.session.home, hooks.session.start),
@@ -377,7 +350,16 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner
         find_protected=lambda: foundation.protected,
         border=sandbox.refusal if sandbox else lambda _: None,
     )
-    return CallRunner(
+
+
+def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above | None) -> CallRunner:
+    foundation, windows = ground.foundation, ground.windows
+    authority = _authority(ground, hooks) if above is None else above.authority
+
+    async def delegate(arguments: Any, context: ToolContext) -> ToolResult:
+        return await subagents.run(arguments, context)
+
+    calls = CallRunner(
         messages=ground.messages,
         hooks=hooks,
         tools=ground.tools,
@@ -389,19 +371,38 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner
             environment=ground.variables,
             outputs=ground.outputs,
             ledger=ground.leftovers.entry,
-            sandbox=sandbox,
+            sandbox=ground.sandbox,
             door=ground.inside.entered,
             window=lambda: windows.current.known,
             takes_images=windows.takes_images,
             elicit=_elicit(ground, hooks, authority),
+            delegate=delegate if above is None else None,
         ),
         authority=authority,
         approver=foundation.options.can_use_tool,
         emit=ground.listeners.emit,
-        sync=ground.log.require_on_disk,  # before a tool that changes something runs
+        sync=ground.log.require_on_disk if above is None else above.sync,  # before a tool that changes something runs
         changes=ground.changes,
         start_watch=partial(_watch, ground, hooks),
+        above=None if above is None else above.calls,
     )
+    subagents = _SubagentsOnDemand(ground, hooks, calls, authority)
+    return calls
+
+
+class _SubagentsOnDemand:
+    """Runs the subagents of a session; what that takes is loaded with the first of them."""
+
+    def __init__(self, ground: Ground, hooks: HookManager, calls: CallRunner, authority: Authority) -> None:
+        self._given = ground, hooks, calls, authority
+        self._loaded: Subagents | None = None
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        if self._loaded is None:
+            from wave_agent.agent.subagents import Subagents  # lazy: most sessions have none
+
+            self._loaded = Subagents(*self._given, make_parts)
+        return await self._loaded.run(arguments, context)
 
 
 def _elicit(ground: Ground, hooks: HookManager, authority: Authority) -> "Elicit | None":
@@ -431,7 +432,7 @@ def _watch(ground: Ground, hooks: HookManager) -> "FileWatch":
         changes=ground.changes,
         messages=ground.messages,
         record=ground.log.violation,
-        is_busy=lambda: any(tool.is_busy() for tool in ground.tools.values()),
+        is_busy=lambda: any(tool.is_busy() for tool in (*ground.tools.values(), *ground.helpers)),
         others=lambda: hooks.is_busy,
         approver=foundation.options.may_restore,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.hooks.verdicts import Outcome, Said
 
@@ -13,6 +14,8 @@ class Deferred(Struct, frozen=True):
     event: str
     said: Said
     occasion: int = 0
+    agent_id: str = ""
+    """The subagent whose model gets it; empty: the agent's own."""
 
 
 class DeferredContext:
@@ -23,18 +26,30 @@ class DeferredContext:
         self.waiting = list(earlier)
         self._erased: set[int] = set()
         """Occasions whose prompt was erased."""
+        self._owners: dict[int, str] = {}
+        """Occasions of the subagents that are running."""
+
+    def belongs(self, occasion: int, agent_id: str) -> None:
+        """The context of this occasion is for a subagent."""
+        self._owners[occasion] = agent_id
 
     def add(self, outcome: Outcome, occasion: int) -> None:
         if occasion not in self._erased:
-            self.waiting.extend(Deferred(outcome.event, said, occasion) for said in outcome.contexts)
+            owner = self._owners.get(occasion, "")
+            self.waiting.extend(Deferred(outcome.event, said, occasion, owner) for said in outcome.contexts)
 
     def erase(self, occasion: int) -> None:
         """Drop the context of this occasion, including what is still to come: its hooks saw an erased prompt."""
         self._erased.add(occasion)
         self.waiting = [one for one in self.waiting if one.occasion != occasion]
 
-    def take(self) -> tuple[Deferred, ...]:
-        """Remove and return what is waiting."""
-        taken = tuple(self.waiting)
-        self.waiting.clear()
+    def take(self, agent_id: str = "") -> tuple[Deferred, ...]:
+        """Remove and return what is waiting for this agent."""
+        taken = tuple(one for one in self.waiting if one.agent_id == agent_id)
+        self.waiting = [one for one in self.waiting if one.agent_id != agent_id]
         return taken
+
+    def hand_over(self, agent_id: str) -> None:
+        """A subagent has ended: what is still to come from its hooks is for the agent above."""
+        self._owners = {occasion: owner for occasion, owner in self._owners.items() if owner != agent_id}
+        self.waiting = [replace(one, agent_id="") if one.agent_id == agent_id else one for one in self.waiting]

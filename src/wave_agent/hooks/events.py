@@ -16,7 +16,7 @@ from wave_agent.formats.readable import readable_text
 HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
     "PermissionRequest", "PostToolUseFailure", "Notification", "StopFailure", "ConfigChange", "SessionEnd",
-    "Elicitation", "ElicitationResult",
+    "Elicitation", "ElicitationResult", "SubagentStart", "SubagentStop",
 ]  # fmt: skip
 """The name of a `HookEvent`."""
 
@@ -39,11 +39,11 @@ class HookEvent(StrEnum):
     SESSION_END = "SessionEnd"
     ELICITATION = "Elicitation"
     ELICITATION_RESULT = "ElicitationResult"
+    SUBAGENT_START = "SubagentStart"
+    SUBAGENT_STOP = "SubagentStop"
 
 
 NEVER_HERE: Mapping[str, str] = MappingProxyType({
-    "SubagentStart": "this agent has no subagents",
-    "SubagentStop": "this agent has no subagents",
     "WorktreeCreate": "this agent makes no worktrees",
     "WorktreeRemove": "this agent makes no worktrees",
     "CwdChanged": "the directory of a session stays the same",
@@ -95,6 +95,7 @@ class ContextPlace(StrEnum):
     AFTER_RESULTS = "in a user message after the tool results"
     KEEP_WORKING = "to the model, which keeps working"
     BEFORE_PROMPT = "before the first prompt"
+    BEFORE_TASK = "before the task of the subagent"
     SUMMARY = "into the instructions for the summary"
     NOWHERE = "nowhere"
 
@@ -222,6 +223,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     """False if nothing depends on the hooks: they are started but not awaited."""
     deadline: float | None = None
     """Seconds for all hooks together, whatever their timeouts."""
+    in_subagent: Literal["same", "never", "SubagentStop"] = "same"
+    """What happens in a subagent instead: the same event, none, or another one."""
 
     @property
     def has_tool(self) -> bool:
@@ -242,6 +245,8 @@ COMMON_STDIN = (
     StdinField(
         "host", "string", "the agent that makes the call, if `wave guard` judges for another one", optional=True
     ),
+    StdinField("agent_id", "string", "only in a subagent: which one", optional=True),
+    StdinField("agent_type", "string", "only in a subagent: its type, such as `explore`", optional=True),
 )
 _TOOL_STDIN = (
     StdinField("tool_name", "string", "the tool"),
@@ -270,6 +275,12 @@ _ACTIONS: Mapping[str, Decision] = MappingProxyType({
 })  # fmt: skip
 _ANSWER = _NAME | {"action", "content"}
 _ANSWERS_WITH = 'hookSpecificOutput.action, such as {"action": "decline"}'
+_STOP_STDIN = (
+    StdinField("stop_hook_active", "boolean", "true if a hook on this event has already kept the agent working"),
+    StdinField("stop_block_count", "integer", "how many times, for this prompt"),
+    StdinField("last_assistant_message", "string", "the model's last text"),
+    *_changed_files("this turn"),
+)
 _COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
 _CONTEXT = _NAME | {"additionalContext"}
 
@@ -310,6 +321,7 @@ _ROWS = (
         flow=_flow(Flow.ERASE_PROMPT),
         failure_block=FailureBlock.ALWAYS,
         function_on_failure=OnFailure.BLOCK,
+        in_subagent="never",
     ),
     EventRow(
         event=HookEvent.PRE_TOOL_USE,
@@ -372,14 +384,7 @@ _ROWS = (
         when="the model has finished its answer and the turn is about to end",
         target=None,
         timeout=600,
-        stdin=(
-            StdinField(
-                "stop_hook_active", "boolean", "true if a Stop hook has already kept the agent working on this prompt"
-            ),
-            StdinField("stop_block_count", "integer", "how many times, for this prompt"),
-            StdinField("last_assistant_message", "string", "the model's last text"),
-            *_changed_files("this turn"),
-        ),
+        stdin=_STOP_STDIN,
         context=ContextPlace.KEEP_WORKING,
         specific=_CONTEXT,
         block_needs_reason=True,
@@ -387,6 +392,7 @@ _ROWS = (
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.KEEP_WORKING),
         failure_block=FailureBlock.BROKEN_ONCE,
+        in_subagent="SubagentStop",
     ),
     EventRow(
         event=HookEvent.SESSION_START,
@@ -402,6 +408,7 @@ _ROWS = (
         specific=_CONTEXT,
         reason_reader=Audience.USER,
         flow=_flow(Flow.PROCEED),
+        in_subagent="never",
     ),
     EventRow(
         event=HookEvent.PRE_COMPACT,
@@ -513,6 +520,7 @@ _ROWS = (
         reason_reader=Audience.NOBODY,
         flow=_IGNORED,
         waited=False,
+        in_subagent="never",
     ),
     EventRow(
         event=HookEvent.SESSION_END,
@@ -528,6 +536,7 @@ _ROWS = (
         reason_reader=Audience.USER,
         flow=_IGNORED,
         deadline=1.5,
+        in_subagent="never",
     ),
     EventRow(
         event=HookEvent.ELICITATION,
@@ -556,6 +565,34 @@ _ROWS = (
         reason_reader=Audience.USER,
         flow=_ANSWER_FLOW,
         failure_block=FailureBlock.ALWAYS,
+    ),
+    EventRow(
+        event=HookEvent.SUBAGENT_START,
+        when="a subagent starts, before its model gets the task",
+        target="agent_type",
+        stdin=(StdinField("subagent_type", "string", "the same as `agent_type`"),),
+        aliases={"subagent_type": "agent_type"},
+        context=ContextPlace.BEFORE_TASK,
+        specific=_CONTEXT,
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.PROCEED),
+    ),
+    EventRow(
+        event=HookEvent.SUBAGENT_STOP,
+        when="a subagent is about to end, or has ended for another reason",
+        target="agent_type",
+        timeout=600,
+        stdin=(
+            *_STOP_STDIN,
+            StdinField("agent_transcript_path", "string", "absolute path of the subagent's own transcript"),
+        ),
+        context=ContextPlace.KEEP_WORKING,
+        specific=_CONTEXT,
+        block_needs_reason=True,
+        block_counter="stop_block_count",
+        reason_reader=Audience.MODEL,
+        flow={**_flow(Flow.KEEP_WORKING), Decision.STOP: Flow.PROCEED},  # which ends the subagent, not the turn
+        failure_block=FailureBlock.BROKEN_ONCE,
     ),
 )
 

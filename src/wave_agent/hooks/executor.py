@@ -67,6 +67,7 @@ class HookExecutor:
                 name=hook.name,
                 tool_use_id=stage.payload.get("tool_use_id"),
                 status_message=hook.status_message,
+                agent_id=stage.payload.get("agent_id"),
             )
         )
         refused = self._why_refused(hook)

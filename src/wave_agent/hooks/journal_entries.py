@@ -40,6 +40,8 @@ def journal_entry(
         look=look,
         rewrote=changes is not None,
         let_through=not is_cancelled and _is_let_through(hook, stage, verdict.failure),
+        agent_id=payload.get("agent_id"),
+        agent_type=payload.get("agent_type"),
         duration_ms=round(result.duration, 3),
         reason=clip(_reason(verdict)),
         is_async=hook.is_async,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wave_agent.hooks.executor import RunListener
     from wave_agent.hooks.stage import ToolFacts
 
-__all__ = ["ASYNC_GRACE", "Deferred", "HookManager", "LiveSession", "SessionFacts"]
+__all__ = ["ASYNC_GRACE", "AgentIdentity", "Deferred", "HookManager", "LiveSession", "SessionFacts"]
 
 ASYNC_GRACE = 5.0
 """Seconds that async hooks get to finish at the end of a session."""
@@ -58,6 +58,21 @@ class LiveSession(Struct, frozen=True, kw_only=True):
 _NO_SESSION = LiveSession()
 
 
+class AgentIdentity(Struct, frozen=True, kw_only=True):
+    """The subagent in which events happen."""
+
+    agent_id: str
+    agent_type: str
+    transcript_path: str
+
+    def fields(self, row: EventRow) -> dict[str, str]:
+        """The stdin fields that say so."""
+        own = {"agent_transcript_path": self.transcript_path}
+        wanted = {field.name for field in row.stdin}
+        found = {"agent_id": self.agent_id, "agent_type": self.agent_type}
+        return {**found, **{name: value for name, value in own.items() if name in wanted}}
+
+
 class HookManager:
     """Runs the hooks of one session and records every run in its journal.
 
@@ -68,6 +83,8 @@ class HookManager:
     failure that blocks whatever its `onFailure`: the guard has not had its say.
 
     `on_run` receives every run with its output, which the journal does not store.
+
+    `reserve` are hooks that belong to kinds of subagents: they run only in managers made by `for_agent`.
     """
 
     def __init__(
@@ -86,8 +103,11 @@ class HookManager:
         async_grace: float = ASYNC_GRACE,
         on_run: "RunListener | None" = None,
         live: LiveSession = _NO_SESSION,
+        reserve: Sequence[HookDefinition] = (),
     ) -> None:
         self.hooks = tuple(hooks)
+        self.agent: AgentIdentity | None = None
+        """The subagent whose hooks these are, if any."""
         self.session = session
         self.search_path = search_path(environment)
         """PATH for hooks: the agent's own, whatever settings and hooks set for commands."""
@@ -98,7 +118,7 @@ class HookManager:
         self._journal = HookJournal(live.journal)
         self._deferred = DeferredContext(live.deferred)
         self._engine: HookEngine | None = None
-        if not self.hooks:
+        if not (self.hooks or reserve):
             return
         from wave_agent.hooks.engine import HookEngine as Engine  # lazy: most projects have no hooks
 
@@ -119,6 +139,19 @@ class HookManager:
             async_grace=async_grace,
         )
 
+    def for_agent(
+        self, agent: AgentIdentity, own: Sequence[HookDefinition], directory: Callable[[], str]
+    ) -> "HookManager":
+        """The same hooks, journal and engine for a subagent, and the hooks that its definition adds. `directory`
+        returns the subagent's current one, if it has changed."""
+        from copy import copy  # lazy: most sessions have no subagents
+
+        view = copy(self)
+        view.agent = agent
+        view.hooks = (*self.hooks, *own)
+        view._live = replace(self._live, directory=directory)
+        return view
+
     async def run(
         self,
         event: HookEvent,
@@ -138,12 +171,17 @@ class HookManager:
         async hooks. Only hooks in `dialects` run; `aside` holds facts that only some dialects send. Cancelling kills
         the running hooks and waits for them to end.
         """
-        row = EVENTS[event]
+        happening = self._here(event)
+        if happening is None:
+            return without_hooks(event, facts.get("tool_input"))
+        event, row = happening, EVENTS[happening]
         counted: int = facts.get(row.block_counter or "", 0)
         before = blocks or Blocks(total=counted, in_a_row=counted)
         number, is_waited_for = self._journal.next_occasion(), row.waited and waited
         hooks = [hook for hook in self.hooks if hook.event is event and hook.dialect in dialects]
         engine = self._engine
+        if self.agent is not None:
+            self._deferred.belongs(number, self.agent.agent_id)
         if engine is None or not hooks:
             return without_hooks(event, facts.get("tool_input")) if is_waited_for else Outcome(event=event)
         running = engine.run(
@@ -173,7 +211,13 @@ class HookManager:
             "hook_event_name": row.event.value,
             "permission_mode": permission_mode,
             **({"host": self.session.host} if self.session.host else {}),
+            **({} if self.agent is None else self.agent.fields(row)),
         }
+
+    def _here(self, event: HookEvent) -> HookEvent | None:
+        """What this event is in a subagent; None: it does not happen there."""
+        instead = "same" if self.agent is None else EVENTS[event].in_subagent
+        return None if instead == "never" else event if instead == "same" else HookEvent(instead)
 
     def _aside(self, known: Aside) -> Aside:
         session = self.session
@@ -190,8 +234,9 @@ class HookManager:
         )
 
     def begin_prompt(self) -> None:
-        """Start a new prompt: all later events belong to it."""
-        self._prompt_id = str(uuid.uuid4())
+        """Start a new prompt: all later events belong to it. The task of a subagent belongs to the prompt above."""
+        if self.agent is None:
+            self._prompt_id = str(uuid.uuid4())
 
     @property
     def journal(self) -> list[HookRun]:
@@ -205,21 +250,26 @@ class HookManager:
 
     def take_deferred(self) -> tuple[Deferred, ...]:
         """Remove and return the context that has been waiting."""
-        return self._deferred.take()
+        return self._deferred.take("" if self.agent is None else self.agent.agent_id)
+
+    def end_agent(self) -> None:
+        """The subagent has ended."""
+        if self.agent is not None:
+            self._deferred.hand_over(self.agent.agent_id)
 
     def watches(self, event: HookEvent, target: str) -> bool:
         """Whether a hook whose verdict is enforced may apply to this event and target."""
-        found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
+        found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)
         return any(hook.role is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
 
     def waits(self, event: HookEvent, target: str) -> bool:
         """Whether a hook that is awaited may apply, even if its verdict has no effect."""
-        found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
+        found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)
         return any(not hook.is_async and hook.matcher.matches(target) for hook in found)
 
     def hears(self, event: HookEvent) -> bool:
         """Whether any hook may run on this event."""
-        return any(hook.event is event and hook.enabled for hook in self.hooks)
+        return any(hook.event is self._here(event) and hook.enabled for hook in self.hooks)
 
     @property
     def is_busy(self) -> bool:

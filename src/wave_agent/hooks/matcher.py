@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from wave_agent.formats.user_regex import compile_strictly, matching_glob, why_slow
 from wave_agent.lazy_regex import lazy_regex
+from wave_agent.rules.rule import SAME_TOOL
 from wave_agent.text import NAME_LIMIT
 
 KNOWN_TOOLS = (
@@ -50,7 +51,11 @@ class Matcher(Struct, frozen=True):
 
     def matches(self, target: str) -> bool:
         """A target longer than any name always matches: running a hook needlessly is the safe choice."""
-        return len(target) > NAME_LIMIT or any(alternative.test(target) for alternative in self.alternatives)
+        if len(target) > NAME_LIMIT:
+            return True
+        also = SAME_TOOL.get(target.casefold())
+        targets = (target,) if also is None else (target, also.capitalize())
+        return any(alternative.test(one) for alternative in self.alternatives for one in targets)
 
     def explain(self) -> str:
         """How the matcher was parsed: `name "Bash" or glob "mcp__*"`."""

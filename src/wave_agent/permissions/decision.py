@@ -58,6 +58,13 @@ NOT_LOOSER: Mapping[PermissionMode, frozenset[PermissionMode]] = {
 """For each mode, the modes that are no looser. `plan` can read what `dontAsk` may not."""
 
 
+def stricter(above: PermissionMode, own: PermissionMode) -> PermissionMode:
+    """The stricter of two modes. If neither is, `plan`: the model should know that it can only read."""
+    if own in NOT_LOOSER[above]:
+        return own
+    return above if above in NOT_LOOSER[own] else PermissionMode.PLAN
+
+
 class ToolKind(StrEnum):
     """What a tool does, from the point of view of modes."""
 
@@ -154,6 +161,8 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     """What the call would do, on one line: `reads .env, writes 2 files, reaches api.example.com`."""
     effects: "Effects | None" = None
     """The same, in full. None: not known."""
+    agent_type: str = ""
+    """The type of the subagent that makes the call; empty: the agent itself."""
 
     @property
     def lasting(self) -> bool:

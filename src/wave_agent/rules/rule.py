@@ -29,6 +29,10 @@ PATH_FIELDS: Mapping[str, str] = {
 }
 _PATH_FIELDS = {tool.casefold(): field for tool, field in PATH_FIELDS.items()}
 """File tools, and the input field with the path that a pattern is matched against."""
+TASK = "task"
+"""The tool that runs subagents: a pattern is matched against their type."""
+SAME_TOOL: Mapping[str, str] = {"agent": TASK, TASK: "agent"}
+"""In lower case. `Task` is the name here; other agents call it `Agent`, and settings may use either."""
 NET = "net"
 """The tool of rules about hosts. No tool has that name; any may reach a host."""
 _ABOUT_EFFECTS = frozenset({"read", "edit", "write", "multiedit", "notebookedit", NET})
@@ -74,6 +78,7 @@ class Rule(Struct, frozen=True):
     ) -> bool:
         """Whether the rule applies to this call."""
         name = tool.casefold()
+        name = TASK if name in SAME_TOOL else name
         if self.pattern is None:
             if "*" in self.tool:
                 return _compiled(self.tool, ".").fullmatch(name) is not None
@@ -86,6 +91,9 @@ class Rule(Struct, frozen=True):
             return _matches_command(self.pattern, str(tool_input.get("command", "")), purpose)
         if name == NET:
             return purpose is Purpose.RESTRICT  # someone's own tool
+        if name == TASK:
+            kind = str(tool_input.get("subagent_type", "")).casefold()
+            return _compiled(self.pattern.casefold(), ".").fullmatch(kind) is not None
         path = str(tool_input.get(_PATH_FIELDS[name]) or ".")
         return any(_matches_path(one, path, places) for one in (self.pattern, self.also) if one is not None)
 
@@ -129,6 +137,7 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
     if shape is None:
         raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
     tool, pattern = shape[1].casefold(), shape[2]
+    tool = TASK if tool in SAME_TOOL else tool
     pattern = pattern and pattern.strip()
     if tool == NET:
         return Rule(text, tool, _host_pattern(text, pattern, purpose))
@@ -140,15 +149,15 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
             f'"{text}": rules for MCP tools take no pattern; write "{server}" for all tools of that server or '
             f'"{server}__TOOL" for one of them'
         )
-    if tool not in _PATH_FIELDS and tool != "bash":
-        known = ", ".join(["Bash", *PATH_FIELDS, "Net"])
+    if tool not in _PATH_FIELDS and tool not in ("bash", TASK):
+        known = ", ".join(["Bash", *PATH_FIELDS, "Task", "Net"])
         raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
     if tool == "bash":
         import_module("wave_agent.shell.reader")  # when a command is judged, no file descriptor may be left
         import_module("wave_agent.shell.wrappers")
     if not _PREFIX.sub("", pattern):
         raise RuleError(f'"{text}": the pattern is empty; write "{shape[1]}" for every call of that tool')
-    if tool != "bash":
+    if tool in _PATH_FIELDS:
         _check_path_pattern(text, pattern)
     return Rule(text, tool, pattern)
 

@@ -14,8 +14,9 @@ from wave_agent.errors import SettingsError
 from wave_agent.events import Event
 from wave_agent.permissions.decision import Approver, RestoreApprover
 from wave_agent.screen.custom import CustomCommand, directories, load_commands, project_commands
+from wave_agent.settings.extensions import trusted_record
 from wave_agent.settings.mcp_sources import has_servers
-from wave_agent.settings.sources import gather_settings, project_settings
+from wave_agent.settings.sources import gather_settings, project_extensions, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
 from wave_agent.settings.user_guards import confirm_user
 from wave_agent.system.presence import doubt
@@ -53,7 +54,8 @@ class Agents:
         """What there is to trust, in its current state."""
         sources = project_settings(self.home, self.place)
         found = candidates(sources, self.project, file_digest)
-        return record_of(sources, self.project, found, TrustStore(self.home).read(self.project))
+        before, texts = TrustStore(self.home).read(self.project), project_extensions(self.home, self.place)
+        return record_of(sources, self.project, found, before, extensions=trusted_record(texts, self.project))
 
     def waiting_servers(self) -> "tuple[WaitingServer, ...]":
         """The project's MCP servers that must not start without the user's consent, in their current state."""

@@ -14,7 +14,7 @@ A prompt is written to disk only after hooks have accepted it.
 
 import uuid
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -40,10 +40,12 @@ from wave_agent.messages import (
     ToolUpdated,
 )
 from wave_agent.sessions.hash_chain import Link, following, seed
-from wave_agent.sessions.redaction import ErasedPrompt, without
 from wave_agent.sessions.store import FileSessionStore, SessionStore
 from wave_agent.sessions.transcript import Record, Resumed, encode, load_session, transcript_file, transcripts
 from wave_agent.system.timestamps import Clock, stamp, utc_now
+
+if TYPE_CHECKING:
+    from wave_agent.sessions.redaction import ErasedPrompt  # few prompts are erased
 
 __all__ = [  # Mostly re-exports: everything about sessions can be imported from here.
     "FileSessionStore",
@@ -144,6 +146,8 @@ class Recorder:
                 waited = self._release()
                 # The newest occasion among them is the prompt's own: context from its hooks is dropped with it.
                 occasion = max((record.get("occasion", 0) for record in waited), default=0)
+                from wave_agent.sessions.redaction import ErasedPrompt  # lazy: few prompts are erased
+
                 self._erased.append(ErasedPrompt(text))
                 for record in waited:
                     self._write(record)
@@ -218,8 +222,10 @@ _QUOTING: Mapping[str, tuple[str, ...]] = {
 """Fields in which a hook may quote a prompt."""
 
 
-def _unquoting(record: Record, prompts: list[ErasedPrompt]) -> Record:
+def _unquoting(record: Record, prompts: "list[ErasedPrompt]") -> Record:
     """The record with erased prompts removed from its free-text fields, and only from these."""
+    from wave_agent.sessions.redaction import without  # lazy: see above
+
     if record.get("source") == "hook":
         content: Any = record["message"]["content"]
         if isinstance(content, str):

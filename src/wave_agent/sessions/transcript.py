@@ -209,7 +209,7 @@ class _TranscriptLoader:
         elif subtype == "hook_run":
             run = msgspec.convert(record, HookRun)
             self.hooks.append(run)
-            if run.deferred:
+            if run.deferred and not run.agent_id:  # a subagent ends with the agent above
                 self.waiting.append(run)
         elif subtype == "prompt_blocked":
             self.void.add(record.get("occasion"))

@@ -3,8 +3,10 @@
 import hashlib
 import os
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,6 +19,9 @@ from wave_agent.system.credentials import AGENT_KEYS
 from wave_agent.system.project import Project
 from wave_agent.system.trusted_git import find_git
 
+if TYPE_CHECKING:  # loaded only if there are any
+    from wave_agent.settings.extension_files import FoundExtension
+
 _PATIENCE = 30.0
 
 
@@ -28,9 +33,11 @@ def resolve_ref(ref: str, project: str) -> str:
     return _CommitTree(ref, project).commit
 
 
-def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Record:
+def record_at(
+    ref: str, project: Project, home: Path, *, foreign: bool, texts: "Sequence[FoundExtension]" = ()
+) -> Record:
     """The project's hooks and settings at this ref. Includes those for other agents if they are used now (`foreign`)
-    or were used at the ref. Raises `SettingsError`."""
+    or were used at the ref. `texts` are its agents, skills and commands now. Raises `SettingsError`."""
     tree = _CommitTree(ref, project.directory)
     sources: list[SettingsSource] = []
     for place in project_places(home, project):
@@ -43,7 +50,23 @@ def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Recor
         with suppress(SettingsError):
             sources += map(as_foreign, _settings_at(tree, place))
     found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
-    return record_of(sources, project.directory, found)
+    return record_of(sources, project.directory, found, extensions=_extensions_at(tree, texts, project.directory))
+
+
+def _extensions_at(tree: "_CommitTree", texts: "Sequence[FoundExtension]", project: str) -> dict[str, dict[str, str]]:
+    """Those of the given ones that the commit contains, in the form of a record."""
+    record: dict[str, dict[str, str]] = {}
+    for one in texts:
+        content = tree.read(one.path) if one.digest else None
+        if content is None:
+            continue
+        from wave_agent.settings.extension_files import digest_of_files  # lazy: most projects have none
+
+        then = tuple(path for path in tree.files_below(one.whole) if path != one.path) if one.is_skill else ()
+        digest = digest_of_files(one.whole, content, one.others, tree.digest)
+        if digest is not None and sorted(then) == sorted(one.others):
+            record.setdefault(one.place.inner, {})[one.shown(project)] = digest
+    return record
 
 
 def _settings_at(tree: "_CommitTree", place: LayerFile) -> list[SettingsSource]:
@@ -77,6 +100,13 @@ class _CommitTree:
         """A file's content, by its path in the working tree; None if the commit does not contain it."""
         found = self._git("cat-file", "blob", f"{self.commit}:{self._inside(path)}")
         return found.stdout if found.returncode == 0 else None
+
+    def files_below(self, directory: str) -> list[str]:
+        """The files below a directory, by their paths in the working tree."""
+        inside = self._inside(directory)
+        listed = self._git("ls-tree", "-r", "-z", "--name-only", "--full-tree", self.commit, "--", f"{inside}/").stdout
+        names = listed.decode(errors="surrogateescape").split("\0")
+        return [os.path.join(directory, os.path.relpath(name, inside)) for name in names if name]
 
     def digest(self, path: str) -> str | None:
         content = self.read(path)

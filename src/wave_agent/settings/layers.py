@@ -8,6 +8,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -19,6 +20,7 @@ from wave_agent.formats.readable import why_unreadable
 from wave_agent.formats.strict_json import Path as Where
 from wave_agent.formats.strict_json import type_name
 from wave_agent.hooks.definitions import Layer
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
@@ -188,6 +190,52 @@ def project_places(home: Path, project: Project, names: Mapping[str, Layer] | No
         for level, inner in zip(project.levels, project.inner, strict=True)
         for name, layer in wanted.items()
         if not _is_state(file := Path(level) / name, home)
+    )
+
+
+class ExtensionKind(StrEnum):
+    """What a directory of settings may hold besides settings, each kind in a directory of its name."""
+
+    AGENTS = "agents"
+    SKILLS = "skills"
+    COMMANDS = "commands"
+
+
+class ExtensionPlace(Struct, frozen=True):
+    """A directory with agents, skills or commands."""
+
+    kind: ExtensionKind
+    directory: str
+    layer: Layer
+    dialect: Dialect = Dialect.WAVE
+    inner: str = ""
+    """The directory of the project it belongs to, if that is below the project's root."""
+    root: str = "/"
+    """Real path of the directory it must not lead out of: the project, for a project's place."""
+
+
+def extension_places(
+    home: Path, project: Project, layers: Collection[Layer], claude_home: Path | None
+) -> tuple[ExtensionPlace, ...]:
+    """Those that exist, the ones that win over others first: the user's, then the project's, innermost directory first.
+
+    `claude_home` is the user's directory for another agent, if what is in there and in `.claude` is used.
+    """
+    bases: list[tuple[Path, Layer, Dialect, str, str]] = []
+    if Layer.USER in layers:
+        bases.append((home, Layer.USER, Dialect.WAVE, "", "/"))
+        bases += [(claude_home, Layer.USER, Dialect.CLAUDE, "", "/")] if claude_home is not None else []
+    if Layer.PROJECT in layers:
+        names = {".wave": Dialect.WAVE, **({".claude": Dialect.CLAUDE} if claude_home is not None else {})}
+        for level, inner in zip(reversed(project.levels), reversed(project.inner), strict=True):
+            bases += [(Path(level) / name, Layer.PROJECT, one, inner, project.root) for name, one in names.items()]
+    users = {resolve_or_keep(str(one)) for one in (home, *([claude_home] if claude_home is not None else []))}
+    return tuple(
+        ExtensionPlace(kind, os.path.join(base, kind), layer, dialect, inner, root)
+        for base, layer, dialect, inner, root in bases
+        if os.path.isdir(base) and (layer is Layer.USER or resolve_or_keep(str(base)) not in users)
+        for kind in ExtensionKind
+        if os.path.isdir(os.path.join(base, kind))
     )
 
 

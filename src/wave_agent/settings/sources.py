@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Self, TypeGuard, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from wave_agent.settings.layers import (
     OWN_FILES,
     LayerFile,
     Settings,
+    extension_places,
     has_settings,
     merge_settings,
     only_restrictions,
@@ -61,8 +62,18 @@ from wave_agent.settings.user_guards import guards_in, own_file, user_alarms
 from wave_agent.system.project import Project, find_project
 from wave_agent.text import reveal
 
-Trust = bool | Callable[[Sequence[HookDefinition]], bool] | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
-"""A function that takes two arguments is also asked about missing guards."""
+if TYPE_CHECKING:  # loaded only if there are any
+    from wave_agent.settings.extension_files import FoundExtension
+    from wave_agent.settings.extensions import Extensions
+
+Trust = (
+    bool
+    | Callable[[Sequence[HookDefinition]], bool]
+    | Callable[[Sequence[HookDefinition], Sequence[str]], bool]
+    | Callable[[Sequence[HookDefinition], Sequence[str], Sequence[str]], bool]
+)
+"""A function that takes two arguments is also asked about missing guards; one that takes three, about agents, skills
+and commands as well, which are left out otherwise."""
 _GONE = "removed or disabled: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
@@ -152,6 +163,8 @@ class Gathered(Struct, frozen=True, kw_only=True):
     """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
     """The guards in the user's own settings, by file."""
+    extensions: "Extensions | None" = None
+    """Agents, skills and commands; None if there are none."""
     mcp: tuple[SettingsSource, ...] = ()
     """The settings about MCP servers, of every layer: consent to each server takes the place of trust in the file."""
 
@@ -225,7 +238,11 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     watched = bool(user_guards) and choice.record is None and not choice.no_hooks
     users = user_alarms(home, project.directory, own_settings) if watched else []
-    judged, ignored, trust = _judge(theirs, project, store, choice, users, with_hooks=all_read, foreign=bool(foreign))
+    texts = _found_extensions(home, project, choice, foreign=bool(foreign))
+    record = Record() if choice.trust is True else _record(project, store, choice, foreign=bool(foreign), texts=texts)
+    judged, ignored, trust, extensions = _judge(
+        theirs, project, store, choice, users, texts=texts, record=record, with_hooks=all_read
+    )
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     sources += [*judged, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
     named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
@@ -233,7 +250,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     return Gathered(
         settings=_merged(sources, project),
         sources=tuple(sources),
-        notices=(*ignored, *notices),
+        notices=(*ignored, *notices, *(extensions.notices if extensions else ())),
         trust=trust,
         files=(*files, *more),
         unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
@@ -242,7 +259,28 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         left_out=left_out,
         user_guards=user_guards,
         mcp=about_servers,
+        extensions=extensions,
     )
+
+
+def _found_extensions(
+    home: Path, project: Project, choice: SourceChoice, *, foreign: bool
+) -> "tuple[FoundExtension, ...]":
+    """The agents, skills and commands of all layers. A project's are left out with its hooks."""
+    layers = [one for one in choice.wanted if one not in OF_THE_PROJECT or choice.project_hooks]
+    places = extension_places(home, project, layers, choice.claude if foreign else None)
+    if not places:
+        return ()
+    from wave_agent.settings.extension_files import find_extensions  # lazy: many projects have none
+
+    return tuple(find_extensions(places))
+
+
+def project_extensions(home: Path, project: Project) -> "tuple[FoundExtension, ...]":
+    """The project's own agents, skills and commands, trusted or not."""
+    foreign = wants_foreign(_named_and_own(home, project, SourceChoice()))
+    choice = SourceChoice(setting_sources=[Layer.PROJECT])
+    return _found_extensions(home, project, choice, foreign=bool(foreign))
 
 
 def _merged(sources: Iterable[SettingsSource], project: Project) -> Settings:
@@ -306,29 +344,32 @@ def _judge(
     choice: SourceChoice,
     users: list[str],
     *,
+    texts: "Sequence[FoundExtension]",
+    record: Record,
     with_hooks: bool,
-    foreign: bool,
-) -> tuple[list[SettingsSource], list[str], ProjectTrust]:
-    """The project's settings without the untrusted parts, notices about these, and the trust in its hooks.
+) -> "tuple[list[SettingsSource], list[str], ProjectTrust, Extensions | None]":
+    """The project's settings without the untrusted parts, notices about these, the trust in its hooks, and what is used
+    of the agents, skills and commands in `texts`.
 
-    `users` are problems with the user's own settings.
+    `users` are problems with the user's own settings. `record` is what is trusted, unless everything is.
 
-    `with_hooks` False: its hooks are always skipped.
-    `foreign`: settings for other agents are used."""
+    `with_hooks` False: its hooks are always skipped."""
     _check_trust(choice.trust)
     # Read only once: the hooks that are judged are the ones that get pinned.
     found = candidates(theirs, project.directory, file_digest, path=choice.search_path)
-    everything = record_of(theirs, project.directory, found)
-    record = everything if choice.trust is True else _record(project, store, choice, foreign=foreign)
+    everything = record_of(theirs, project.directory, found, extensions=_all_of(texts, project))
+    record = everything if choice.trust is True else record
     doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
     alarms = [*users, *(_alarms(record, everything, project, store, choice) if with_hooks else [])]
     notices: list[str] = []
+    waiting = _waiting(texts, record, project.directory) if callable(choice.trust) else []
     if choice.trust is True:
         notices = [f"Trusted for this run only, though not as you left it: {one}" for one in alarms]
-    elif callable(choice.trust) and (doubts or alarms):
-        agreed = _says_yes(choice.trust, [hook for hook, _ in doubts], alarms)
-        record = everything if agreed else record
-        doubts, alarms = ([], []) if agreed else (doubts, alarms)
+    elif callable(choice.trust) and (doubts or alarms or (waiting and _takes(choice.trust) == 3)):
+        agreed = _says_yes(choice.trust, [hook for hook, _ in doubts], alarms, waiting)
+        if agreed:
+            seen = everything.extensions if _takes(choice.trust) == 3 else record.extensions
+            record, doubts, alarms = replace(everything, extensions=seen), [], []
     if choice.trust is not True and (doubts or alarms):
         untrusted = [reveal(f"{describe(hook)}: {_compared(why, choice.trust_ref)}") for hook, why in doubts]
         raise _refusal(untrusted, alarms, choice, users)
@@ -337,7 +378,38 @@ def _judge(
         used, ignored = _used(source, record, project.directory)
         kept.append(used)
         notices += ignored
-    return kept, notices, ProjectTrust(found, project=project.directory, path=choice.search_path)
+    trust = ProjectTrust(found, project=project.directory, path=choice.search_path)
+    return kept, notices, trust, _used_extensions(texts, record, project, choice)
+
+
+def _all_of(texts: "Sequence[FoundExtension]", project: Project) -> Mapping[str, Mapping[str, str]]:
+    if not texts:
+        return {}
+    from wave_agent.settings.extensions import trusted_record  # lazy: see above
+
+    return trusted_record(texts, project.directory)
+
+
+def _waiting(texts: "Sequence[FoundExtension]", record: Record, project: str) -> list[str]:
+    """The project's agents, skills and commands that are not trusted."""
+    if not texts:
+        return []
+    from wave_agent.settings.extensions import why_untrusted  # lazy: see above
+
+    why_not = why_untrusted(record, project)
+    theirs = [(one, why_not(one)) for one in texts if one.place.layer in OF_THE_PROJECT and not one.problem]
+    return [reveal(f"{one.shown(project)}: {why}") for one, why in theirs if why is not None]
+
+
+def _used_extensions(
+    texts: "Sequence[FoundExtension]", record: Record, project: Project, choice: SourceChoice
+) -> "Extensions | None":
+    if not texts:
+        return None
+    from wave_agent.settings.extensions import load_extensions, why_untrusted  # lazy: see above
+
+    why_not = why_untrusted(record, project.directory)
+    return load_extensions(texts, project.directory, why_not, comparing=choice.trust_ref or "")
 
 
 def _compared(why: str, ref: str | None) -> str:
@@ -385,13 +457,20 @@ def _used(source: SettingsSource, record: Record, project: str) -> tuple[Setting
     return used, [notice] if dropped else []
 
 
-def _record(project: Project, store: TrustStore, choice: SourceChoice, *, foreign: bool) -> Record:
+def _record(
+    project: Project,
+    store: TrustStore,
+    choice: SourceChoice,
+    *,
+    foreign: bool,
+    texts: "Sequence[FoundExtension]" = (),
+) -> Record:
     if choice.record is not None:
         return choice.record
     if choice.trust_ref is not None:
         from wave_agent.settings.git_refs import record_at  # lazy: runs git
 
-        return record_at(choice.trust_ref, project, store.file.parent, foreign=foreign)
+        return record_at(choice.trust_ref, project, store.file.parent, foreign=foreign, texts=texts)
     return store.read(project.directory)
 
 
@@ -400,12 +479,14 @@ def _check_trust(trust: Any) -> None:
         raise SettingsError(f"trust must be True, False or a function, not {trust!r}.")
 
 
-def _says_yes(trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarms: Sequence[str]) -> bool:
+def _says_yes(
+    trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarms: Sequence[str], waiting: Sequence[str]
+) -> bool:
     """A function that takes only hooks cannot approve missing guards: it does not see them."""
-    wants_alarms = _takes_two(trust)
-    if alarms and not wants_alarms:
+    wanted = _takes(trust)
+    if alarms and wanted < 2:
         return False
-    answer: Any = trust(hooks, alarms) if wants_alarms else trust(hooks)
+    answer: Any = trust(*(hooks, alarms, waiting)[:wanted])
     if inspect.iscoroutine(answer):
         answer.close()
     if not isinstance(answer, bool):
@@ -413,14 +494,16 @@ def _says_yes(trust: Callable[..., bool], hooks: Sequence[HookDefinition], alarm
     return answer
 
 
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """The second argument must be required: an optional one was meant for something else."""
+def _takes(function: Callable[..., Any]) -> int:
+    """How many arguments the function gets: 1, 2 or 3. They must be required: optional ones were meant for something
+    else."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C, without a signature
-        return False
+        return 1
     placed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in placed and one.default is one.empty for one in parameters) == 2
+    required = sum(one.kind in placed and one.default is one.empty for one in parameters)
+    return required if required in (2, 3) else 1
 
 
 def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, ...]]:

@@ -60,6 +60,7 @@ class TrustCandidate(Struct, frozen=True):
 
 
 CHANGED = "changed since it was trusted"
+NOT_TRUSTED = "not trusted yet"
 
 
 class SourceGuards(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,6 +98,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     programs: Mapping[str, tuple[str, ...]] | None = None
     """Name of a program → where hooks found it when they were trusted; "": not found, the same as not listed. None:
     trusted before this was recorded."""
+    extensions: Mapping[str, Mapping[str, str]] = {}
+    """Directory, relative to the project → its agents, skills and commands: path in the project → digest."""
     branches: Mapping[str, "Record"] = {}
     """Branch → what was confirmed on it. The fields above hold what was last confirmed or used, on any branch."""
     doubt: str = ""
@@ -114,6 +117,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             shown={key: text for key, text in self.shown.items() if _directory(key) in directories},
             settings={name: digest for name, digest in self.settings.items() if _level(name) in directories},
             rules={level: rules for level, rules in self.rules.items() if level in directories},
+            extensions={level: found for level, found in self.extensions.items() if level in directories},
         )
 
     def laid_over(self, other: "Record") -> "Record":
@@ -124,6 +128,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             shown={**other.shown, **self.shown},
             settings={**other.settings, **self.settings},
             rules={**other.rules, **self.rules},
+            extensions={**other.extensions, **self.extensions},
             programs=_all_places(self.programs, other.programs),
         )
 
@@ -156,13 +161,13 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def directories(self) -> frozenset[str]:
         """The directories it covers."""
-        return frozenset((*map(_directory, self.hooks), *map(_level, self.settings), *self.rules))
+        return frozenset((*map(_directory, self.hooks), *map(_level, self.settings), *self.rules, *self.extensions))
 
     def why_not(self, candidate: TrustCandidate) -> str | None:
         """Why this hook is not trusted; None if it is."""
         files = self.hooks.get(candidate.fingerprint)
         if files is None:
-            return "not trusted yet" if not self.hooks else "new or changed"
+            return NOT_TRUSTED if not self.hooks else "new or changed"
         changed = [name for name, digest in candidate.files.items() if files.get(name) != digest]
         if changed:
             return f"{CHANGED}: {', '.join(changed)}"
@@ -215,10 +220,15 @@ def candidates(
 
 
 def record_of(
-    sources: Sequence[SettingsSource], project: str, found: Sequence[TrustCandidate], before: "Record | None" = None
+    sources: Sequence[SettingsSource],
+    project: str,
+    found: Sequence[TrustCandidate],
+    before: "Record | None" = None,
+    *,
+    extensions: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Record:
     """The record that trusts all of this. `found` are its hooks, read only once: the record contains exactly what was
-    judged or shown. `before` is the trust so far, if it is to be kept as well."""
+    judged or shown. `before` is the trust so far, if it is to be kept as well. `extensions`: see `Record`."""
     known = (before and before.programs) or {}
     places = {name: (where,) for candidate in found for name, where in candidate.programs.found.items()}
     nowhere = {name: ("",) for one in found for name in one.programs.names & known.keys() if name not in places}
@@ -228,6 +238,7 @@ def record_of(
         shown={candidate.fingerprint: _called(candidate.hook) for candidate in found},
         settings={_relative(source.name, project): rest_digest(source) for source in sources},
         rules=restrictions_of(sources, project),
+        extensions=extensions or {},
     )
 
 

@@ -41,6 +41,8 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     """What the result adds to the tool's `hook_facts`: fields by fact. Dropped when a hook replaces the result."""
     original: str | None = None
     """The former text of the file that the call changed. For hooks whose dialect includes it."""
+    ends_turn: bool = False
+    """The turn ends after this call."""
     keep: Callable[[], None] = lambda: None
     """Writes what was held back (see `ToolContext.hold`). Called once it is certain that the result is not replaced."""
 
@@ -97,6 +99,12 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     door: Door = no_door
     """Entered around code of the embedding program, in whatever thread it runs."""
 
+    call_id: str = ""
+    """The call that runs now."""
+
+    delegate: "Callable[[Any, ToolContext], Awaitable[ToolResult]] | None" = None
+    """Runs a subagent. None: there are none, or the call is made by one."""
+
     def room(self, *, asked: bool = False) -> Room:
         """How long the result of a call may be. `asked`: the call asks for more than usual."""
         return room_in(self.window(), asked=asked)
@@ -125,6 +133,8 @@ class Tool(ABC):
     """It runs its `command` with Bash on this machine: what the line says is all that happens."""
     polls: ClassVar[bool] = False
     """It checks the progress of something else: repeating the same call, with the same result, is fine."""
+    delegates: ClassVar[bool] = False
+    """Its work consists of calls that are judged, and run beside others, one by one."""
     notes_changes: ClassVar[bool] = False
     """It notes itself which files it changes, in `FileChanges`."""
     brief: ClassVar[str] = ""

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.extension_files import FoundExtension
+from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import merge_settings, only_restrictions
-from wave_agent.settings.sources import alarms_of, describe, project_settings
+from wave_agent.settings.sources import alarms_of, describe, project_extensions, project_settings
 from wave_agent.settings.trust import (
     RUNS,
     UNREADABLE,
@@ -69,8 +71,8 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
 
     A project's hooks run with your permissions, so they only run once you have approved them. Trust is bound to each
     hook's definition and to the project files its command names: when one of them changes, you are asked again. It also
-    covers the project's other settings (env, allow rules, model, endpoint). It is stored in your own directory
-    (WAVE_HOME), never in the project.
+    covers the project's other settings (env, allow rules, model, endpoint), and its agents, skills and commands, each
+    bound to the content of its files. It is stored in your own directory (WAVE_HOME), never in the project.
 
     Anything you trusted that was removed, including deny and ask rules, is listed as an ALARM: nothing starts until you
     approve the removal or restore it. Approvals are stored per branch.
@@ -99,16 +101,28 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
     sources = project_settings(home, place)
     record = store.read(project)
     looked_at = candidates(sources, project, file_digest)
-    wanted = record_of(sources, project, looked_at, record)
+    texts = project_extensions(home, place)
+    wanted = record_of(sources, project, looked_at, record, extensions=trusted_record(texts, project))
     found = [TrustRow(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
     alarms = [*user_alarms(home, project), *alarms_of(record, wanted, place, store)]
+    extensions = list(_extension_rows(texts, project, record))
     if only_list and as_json:
-        listed = {"project": project, "hooks": [one.to_dict() for one in found], "alarms": alarms}
+        listed = {
+            "project": project,
+            "hooks": [one.to_dict() for one in found],
+            "extensions": [to_builtins(one) for one in extensions],
+            "alarms": alarms,
+        }
         click.echo(json.dumps(listed))
     else:
-        _show(project, found, sources, record, alarms)
-    pending = bool(alarms) or any(one.why_not for one in found) or any(_others(source) for source in uncovered)
+        _show(project, found, sources, record, extensions, *alarms)
+    pending = (
+        bool(alarms)
+        or any(one.why_not for one in found)
+        or any(_others(source) for source in uncovered)
+        or any(not one.trusted for one in extensions)
+    )
     if only_list:
         return 1 if pending else 0
     unknown = wanted.guards - record.guards  # restrictive rules need no trust, but their removal would go unnoticed
@@ -148,10 +162,56 @@ def _decide(store: TrustStore, project: Project, wanted: Record, *, yes: bool) -
 
 
 def _show(
-    project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSource], record: Record, alarms: Sequence[str]
+    project: str,
+    found: Sequence[TrustRow],
+    sources: Sequence[SettingsSource],
+    record: Record,
+    extensions: Sequence["ExtensionRow"],
+    *alarms: str,
 ) -> None:
-    for line in (*_lines(project, found, sources, record), *_confirmed(sources, project, record, alarms)):
+    lines = [
+        *_lines(project, found, sources, record, extensions),
+        *_confirmed(sources, project, record, alarms),
+    ]
+    for line in lines:
         click.echo(reveal(line))
+
+
+class ExtensionRow(Struct, frozen=True, kw_only=True):
+    """An agent, a skill or a command of the project, and whether it may be used."""
+
+    kind: str
+    path: str
+    description: str
+    files: tuple[str, ...]
+    """The other files of a skill, relative to it."""
+    trusted: bool
+    why_not: str | None
+
+    def lines(self) -> Iterator[str]:
+        yield f"{'trusted' if self.trusted else 'NOT TRUSTED'}  {self.kind}: {self.path}"
+        if self.description:
+            yield f"    {self.description}"
+        if self.why_not:
+            yield f"    {self.why_not}"
+        yield from (f"    file {name}" for name in self.files)
+
+
+def _extension_rows(texts: Sequence[FoundExtension], project: str, record: Record) -> Iterator[ExtensionRow]:
+    why_not = why_untrusted(record, project)
+    shown = load_extensions(texts, project, lambda _: None)
+    about = {one.path: one.description for one in (*shown.files, *(both.file for both in shown.shadowed))}
+    for one in texts:
+        if not one.problem:  # what cannot be used needs no trust
+            why = why_not(one)
+            yield ExtensionRow(
+                kind=one.place.kind.value,
+                path=one.shown(project),
+                description=about.get(one.path, "cannot be read as one, see wave doctor"),
+                files=tuple(os.path.relpath(path, one.whole) for path in one.others),
+                trusted=why is None,
+                why_not=why,
+            )
 
 
 def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, alarms: Sequence[str]) -> Iterator[str]:
@@ -163,8 +223,14 @@ def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, 
     yield from (f"ALARM    {alarm}" for alarm in alarms)
 
 
-def _lines(project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSource], record: Record) -> Iterator[str]:
-    if not found and not any(map(_others, sources)):
+def _lines(
+    project: str,
+    found: Sequence[TrustRow],
+    sources: Sequence[SettingsSource],
+    record: Record,
+    extensions: Sequence[ExtensionRow],
+) -> Iterator[str]:
+    if not found and not extensions and not any(map(_others, sources)):
         yield f"{project} has no hooks, and no settings that need trust."
     for one in found:
         hook = one.candidate.hook
@@ -186,6 +252,8 @@ def _lines(project: str, found: Sequence[TrustRow], sources: Sequence[SettingsSo
             state = "trusted" if record.covers(source, project) else "NOT TRUSTED"
             yield f"{state}  {source.name}:"
             yield from (f"    {other}" for other in others)
+    for extension in extensions:
+        yield from extension.lines()
     for issue in merge_settings(sources).issues:
         yield f"note: {issue}"
 

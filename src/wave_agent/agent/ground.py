@@ -1,0 +1,80 @@
+"""What a session is built on, and what a subagent gets from the agent above it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from wave_agent.agent.authority import Authority
+from wave_agent.agent.listeners import Listeners
+from wave_agent.agent.options import Foundation, Windows
+from wave_agent.agent.spending import RequestCount, Spending
+from wave_agent.agent.tool_calls import CallRunner
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.variables import SessionVariables
+from wave_agent.messages import MessageManager
+from wave_agent.models.base import Model
+from wave_agent.sessions.log import SessionLog
+from wave_agent.sessions.transcript import Resumed
+from wave_agent.system.orphans import Leftovers
+from wave_agent.system.reentrancy import Inside
+from wave_agent.tools.base import Tool
+from wave_agent.tools.changes import FileChanges
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.session import McpSession
+    from wave_agent.permissions.sandbox import Sandbox
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    """What a session is built on: created once, and released when the agent closes."""
+
+    foundation: Foundation
+    session_id: str
+    transcript: Path
+    resumed: Resumed | None
+    """The session so far, if it is continued."""
+    leftovers: Leftovers
+    log: SessionLog
+    inside: Inside
+    listeners: Listeners
+    messages: MessageManager
+    model: Model
+    windows: Windows
+    tools: Mapping[str, Tool]
+    """Grows while MCP servers connect."""
+    mcp: "McpSession | None"
+    """The MCP servers, if any may run."""
+    changes: FileChanges
+    sandbox: "Sandbox | None"
+    variables: SessionVariables
+    spending: Spending
+    count: RequestCount
+    notices: list[str]
+    """To show when the session starts."""
+    helpers: list[Tool]
+    """The tools of the subagents that are running."""
+    role: str | None = None
+    """For a subagent: its instructions. Empty: the usual ones."""
+
+    @property
+    def before(self) -> Resumed:
+        """The session so far; empty for a new one."""
+        return self.resumed or Resumed()
+
+    @property
+    def outputs(self) -> Path:
+        """The directory for outputs that are too long for the conversation."""
+        return self.transcript.with_suffix("")
+
+
+class Above(Struct, frozen=True):
+    """The agent to which a subagent belongs, and what the subagent gets from it."""
+
+    calls: CallRunner
+    hooks: HookManager
+    """Its hooks, for the subagent."""
+    authority: Authority
+    """The same."""
+    sync: Callable[[], None]

@@ -1,0 +1,266 @@
+"""Subagents: each is a turn of its own, with the hooks, rules, sandbox and limits of the agent that started it.
+
+Loaded with the first Task call.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from wave_agent.agent.authority import Authority, SubagentAuthority
+from wave_agent.agent.consequences import TellError, TellNotice, consequences, perform
+from wave_agent.agent.current_work import CurrentWork
+from wave_agent.agent.ground import Above, Ground
+from wave_agent.agent.model_choice import model_name_for
+from wave_agent.agent.subagent_ground import SubagentGround, lay_subagent_ground
+from wave_agent.agent.tool_calls import CallRunner
+from wave_agent.agent.turn import Parts, Turn, TurnStatus
+from wave_agent.errors import SessionError, SettingsError
+from wave_agent.events import SubagentStarted
+from wave_agent.hooks.events import Flow, HookEvent, changed_files
+from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.verdicts import Blocks
+from wave_agent.messages import NOT_RUN, STOPPED
+from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition, built_in
+from wave_agent.text import strip_controls
+from wave_agent.tools.base import ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.task import TaskInput
+
+AT_ONCE = 4
+"""Subagents that work at the same time; others wait their turn."""
+TIME_LIMIT = 30 * 60.0
+"""Seconds for one subagent, from its start."""
+_NO_REPORT = "The subagent ended without a report."
+
+
+class Subagents:
+    """Runs the subagents of one session."""
+
+    def __init__(
+        self,
+        ground: Ground,
+        hooks: HookManager,
+        calls: CallRunner,
+        authority: Authority,
+        make_parts: Callable[[Ground, Above], Parts],
+        *,
+        time_limit: float = TIME_LIMIT,
+    ) -> None:
+        """All but the last are those of the agent above; `make_parts` connects the parts of a subagent."""
+        self._ground = ground
+        self._hooks = hooks
+        self._calls = calls
+        self._authority = authority
+        self._make_parts = make_parts
+        self._time_limit = time_limit
+        self._types = {**built_in(), **ground.foundation.agents}
+        self._free = asyncio.Semaphore(AT_ONCE)
+        self._waiting = 0
+        """Calls that have begun and not ended."""
+        self._running: set[CurrentWork] = set()
+        self._is_stopped = False
+        """A hook has ended the turn in one of them, so all others end too."""
+
+    async def run(self, call: TaskInput, context: ToolContext) -> ToolResult:
+        """The subagent's report. Raises `ToolInputError`. Cancelling ends the subagent and all it has started."""
+        definition = self._types[call.subagent_type]
+        model = self._model(call, definition)
+        if not self._waiting:
+            self._is_stopped = False
+        self._waiting += 1
+        try:
+            async with self._free:
+                if self._is_stopped:
+                    return ToolResult(content=STOPPED, success=False, ran=False, ends_turn=True)
+                return await self._run(call, context, definition, model)
+        finally:
+            self._waiting -= 1
+
+    def _model(self, call: TaskInput, definition: AgentDefinition) -> str:
+        """Raises `ToolInputError` if it must not be used."""
+        ground, current = self._ground, self._ground.windows.current.name
+        wanted = call.model if call.model and call.model != INHERIT else definition.model
+        if wanted is None or wanted == current:
+            return current
+        name = model_name_for(wanted, ground.foundation.settings, {})
+        try:
+            ground.spending.require_prices(name, ground.foundation.home)
+        except SettingsError as error:
+            raise ToolInputError(f"Task: the model {name} cannot be used here. {error}") from None
+        return name
+
+    async def _run(self, call: TaskInput, context: ToolContext, definition: AgentDefinition, model: str) -> ToolResult:
+        child, parts = self._child(definition, model, context)
+        work = CurrentWork(self._ground.inside)
+        self._running.add(work)
+        self._ground.listeners.emit(
+            SubagentStarted(
+                agent_id=child.identity.agent_id,
+                agent_type=definition.name,
+                description=call.description,
+                tool_use_id=context.call_id,
+            )
+        )
+        try:
+            result, status = await _Run(child, parts, work, self._time_limit).run(call.prompt)
+        finally:
+            self._running.discard(work)
+        if self._is_stopped or status is TurnStatus.STOPPED:
+            self._stop()
+            return ToolResult(content=STOPPED, success=False, ends_turn=True, response=result.response)
+        return result
+
+    def _child(self, definition: AgentDefinition, model: str, context: ToolContext) -> "tuple[SubagentGround, Parts]":
+        ground = lay_subagent_ground(self._ground, definition, model, context)
+        hooks = self._hooks.for_agent(ground.identity, definition.hooks, ground.directory)
+        authority = SubagentAuthority(self._authority, definition.permission_mode)
+
+        def sync() -> None:
+            self._ground.log.require_on_disk()
+            ground.ground.log.require_on_disk()
+
+        return ground, self._make_parts(ground.ground, Above(self._calls, hooks, authority, sync))
+
+    def _stop(self) -> None:
+        self._is_stopped = True
+        for work in self._running:
+            work.interrupt()
+
+
+class _End(Struct, frozen=True):
+    """How a subagent ended."""
+
+    status: TurnStatus
+    note: str = ""
+    """For the model above, if it did not end by itself."""
+
+
+class _Run:
+    """One subagent, from SubagentStart to SubagentStop."""
+
+    def __init__(self, child: SubagentGround, parts: Parts, work: CurrentWork, time_limit: float) -> None:
+        self._child = child
+        self._parts = parts
+        self._work = work
+        self._time_limit = time_limit
+        self._turn = Turn(parts)
+        self._started = monotonic()
+
+    async def run(self, prompt: str) -> tuple[ToolResult, TurnStatus]:
+        child, log = self._child, self._child.ground.log
+        end = _End(TurnStatus.ERROR)
+        stop_is_waited_for = False
+        try:
+            with log.turn():
+                log.start()
+                end = await self._worked(prompt)
+                self._close_open_calls()
+            if log.failure is not None:
+                end = _End(TurnStatus.ERROR, str(log.failure))
+            stop_is_waited_for = True
+        finally:
+            # Whatever happened: a hook that was notified of the start is notified of the end.
+            if end.status not in _STOPPED_BY_ITSELF:
+                await self._fire_stop(waited=stop_is_waited_for)
+            self._close_open_calls()
+            self._record_usage()
+            await child.close(self._parts.hooks)
+        return self._result(end), end.status
+
+    async def _worked(self, prompt: str) -> _End:
+        child, parts = self._child, self._parts
+        begun = await parts.hooks.run(HookEvent.SUBAGENT_START, {}, permission_mode=parts.calls.mode.value)
+        perform(consequences(begun), parts.messages)
+        if begun.flow is Flow.END_TURN:
+            return _End(TurnStatus.STOPPED)
+        parts.briefing.begin()
+        work = asyncio.create_task(self._turn.run(prompt))
+        try:
+            async with asyncio.timeout(self._time_limit):
+                await self._work.attend(work)
+        except TimeoutError:
+            minutes = f"{self._time_limit / 60:g} minutes"
+            return _End(TurnStatus.INTERRUPTED, f"The subagent was stopped: it took longer than {minutes}.")
+        if work.cancelled():
+            return _End(TurnStatus.INTERRUPTED, "The subagent was interrupted.")
+        status = work.result()
+        return _End(status, _why(status, self._turn, child))
+
+    async def _fire_stop(self, *, waited: bool) -> None:
+        """The end of a subagent that did not end by itself. Hooks cannot keep it working."""
+        parts, turn = self._parts, self._turn
+        with suppress(SessionError):  # noted: see `SessionLog.failure`
+            outcome = await parts.hooks.run(
+                HookEvent.SUBAGENT_STOP,
+                {
+                    "stop_hook_active": turn.blocks.total > 0,
+                    "stop_block_count": turn.blocks.total,
+                    "last_assistant_message": turn.text or "",
+                    **changed_files(parts.calls.changes.changed() if parts.hooks.hears(HookEvent.STOP) else ()),
+                },
+                permission_mode=parts.calls.mode.value,
+                blocks=Blocks(),
+                waited=waited,
+            )
+            told = [one for one in consequences(outcome) if isinstance(one, TellError | TellNotice)]
+            perform(told, parts.messages)
+
+    def _close_open_calls(self) -> None:
+        parts = self._parts
+        for block in parts.messages.open_calls():
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                why = parts.calls.interrupted(block.id)
+                parts.messages.update_tool_block(block.id, result=why, success=False, error=why)
+
+    def _record_usage(self) -> None:
+        spent, count = self._child.ground.spending.turn, self._child.ground.count
+        if count.made:
+            used = {"model": self._turn.parts.model_name, "requests": count.made, **to_builtins(spent.usage)}
+            with suppress(SessionError):
+                self._child.ground.log.usage({**used, "cost_usd": spent.dollars, "saved_usd": spent.saved})
+
+    def _result(self, end: _End) -> ToolResult:
+        report = strip_controls(self._turn.text or "").strip()
+        done = end.status in _REPORTING and bool(report)
+        noted = f"[{end.note}]" if end.note and report else end.note
+        content = "\n\n".join(filter(None, (report, noted))) or _NO_REPORT
+        return ToolResult(content=content, success=done, response=self._response(end, report))
+
+    def _response(self, end: _End, report: str) -> dict[str, Any]:
+        """What hooks get to know about it."""
+        usage = self._child.ground.spending.turn.usage
+        return {
+            "status": end.status.value,
+            "agentId": self._child.identity.agent_id,
+            "agentType": self._child.definition.name,
+            "resolvedModel": self._turn.parts.model_name,
+            "totalTokens": usage.input_tokens + usage.output_tokens,
+            "totalDurationMs": round((monotonic() - self._started) * 1000),
+            "totalToolUseCount": self._parts.messages.number_of_calls,
+            "usage": to_builtins(usage),
+        }
+
+
+_STOPPED_BY_ITSELF = frozenset({TurnStatus.COMPLETED, TurnStatus.STOP_LIMIT})
+"""SubagentStop hooks have already run."""
+_REPORTING = frozenset({*_STOPPED_BY_ITSELF, TurnStatus.MAX_TURNS})
+
+
+def _why(status: TurnStatus, turn: Turn, child: SubagentGround) -> str:
+    """Why it ended, if the model above should know."""
+    match status:
+        case TurnStatus.MAX_TURNS:
+            limit = child.ground.count.exhausted
+            return f"The subagent reached the limit of {limit} model requests; this is what it has so far."
+        case TurnStatus.MAX_COST:
+            return child.ground.spending.why_used_up
+        case TurnStatus.ERROR:
+            return f"{NOT_RUN if not turn.text else ''}The subagent failed: {strip_controls(turn.error or 'unknown')}"
+        case TurnStatus.STOP_LIMIT:
+            return "Hooks kept it from ending until their limit was reached."
+        case _:
+            return ""

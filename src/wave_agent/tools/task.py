@@ -1,0 +1,62 @@
+"""Task: gives a piece of work to a subagent."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from wave_agent.permissions.decision import ToolKind
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+
+_DESCRIPTION = (
+    "Gives a task to a subagent, which works on it alone, with its own conversation, and reports back once. Use it for "
+    "searches and other work whose details you do not need. Subagents that you call in one answer run side by side. It "
+    "knows nothing about this conversation: say in the prompt everything it needs, and what the report should contain. "
+    "The user does not see the report."
+)
+
+
+BUILT_IN: Mapping[str, str] = {
+    "general-purpose": "has all tools; for work of several steps, and for changes",
+    "explore": "only reads (Read, Glob, Grep); finds things in the project and explains how they work",
+}
+"""The types of subagents that every session has, and what they are for."""
+
+
+class TaskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    description: Annotated[str, Meta(description="The task in a few words, for the user.")]
+    prompt: Annotated[str, Meta(min_length=1, description="The whole task.")]
+    subagent_type: str
+    model: Annotated[str | None, Meta(description="Another model than yours.")] = None
+
+
+class Task(Tool):
+    """Its own call changes nothing: the calls of the subagent are judged one by one."""
+
+    name: ClassVar[str] = "Task"
+    description: ClassVar[str] = _DESCRIPTION
+    kind: ClassVar[ToolKind] = ToolKind.READS
+    own: ClassVar[bool] = True
+    delegates: ClassVar[bool] = True
+    dispensable: ClassVar[bool] = True
+    Input: ClassVar[type[Struct]] = TaskInput
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        """`types` has a description for each type of subagent."""
+        self._types = types
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        call: TaskInput = arguments
+        if call.subagent_type not in self._types:
+            known = ", ".join(self._types)
+            raise ToolInputError(f'Task: there is no subagent_type "{call.subagent_type}". The types are: {known}.')
+        if context.delegate is None:
+            raise ToolInputError("Task: a subagent cannot start others. Do the work yourself.")
+        return await context.delegate(call, context)
+
+
+def task_tool(more: Mapping[str, str]) -> Task:
+    """The tool for the types of subagents that are built in, and more. Its description lists them."""
+    types = {**BUILT_IN, **more}
+    listed = "\n".join(f"- {name}: {about}" for name, about in types.items())
+    return type("Task", (Task,), {"description": f"{_DESCRIPTION}\n\nTypes:\n{listed}"})(types)
