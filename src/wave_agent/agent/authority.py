@@ -1,6 +1,6 @@
 """What decides whether a call may run, besides hooks and the user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ class Authority(Struct, kw_only=True):
     """Says why a path must not be written, whatever has been permitted."""
 
     _protected: "ProtectedPaths | None" = None
+    _granted: tuple[Rule, ...] = ()
 
     @property
     def protected(self) -> "ProtectedPaths":
@@ -39,3 +40,16 @@ class Authority(Struct, kw_only=True):
     def allow(self, rule: Rule) -> None:
         """From now on, calls that match the rule run without the question the mode would ask."""
         self.rules = replace(self.rules, allow=(*self.rules.allow, rule))
+
+    def grant(self, rules: Sequence[Rule]) -> None:
+        """The same for these rules, until the turn ends."""
+        self._granted = (*self._granted, *rules)
+        for rule in rules:
+            self.allow(rule)
+
+    def end_turn(self) -> None:
+        """Withdraws what was granted for the turn."""
+        granted = {id(rule) for rule in self._granted}
+        if granted:
+            self._granted = ()
+            self.rules = replace(self.rules, allow=tuple(one for one in self.rules.allow if id(one) not in granted))
