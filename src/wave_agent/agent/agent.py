@@ -217,6 +217,22 @@ class Agent:
         """The agents, skills and commands of this session, and what was left out; None if there are none."""
         return self._ground.foundation.gathered.extensions
 
+    async def remember(self, line: str) -> str:
+        """Adds a line to the project's AGENTS.md, which later sessions read, by calls that hooks and permissions judge
+        as if the model made them. Returns what happened; it starts with "Not " if nothing was written."""
+        from wave_agent.agent.memory import remember  # lazy: rarely used
+
+        self._ground.inside.require_outside("remember")
+        async with self._turn_lock:
+            self._require_open()
+            turn = Turn(self._parts)
+            with self._log.turn():
+                async with self._life.turn(turn):
+                    work = asyncio.create_task(remember(line, self.project, self._parts.calls, self._messages))
+                    await self._work.attend(work)
+                return "Not added: interrupted." if work.cancelled() else work.result()
+            return f"Not added: {self._log.failure}"
+
     def aside(self, call_id: str) -> ToolBlock | None:
         """A call that the latest prompt asked for before it was sent; it is not part of the conversation."""
         return self._messages.aside(call_id)
@@ -463,7 +479,7 @@ class Agent:
         status = TurnStatus.ERROR
         with self._log.turn():
             async with self._life.turn(turn):
-                self._emit(TurnStarted(prompt=text))
+                self._emit(TurnStarted(prompt=text if complete is None else complete(text)))
                 self._parts.briefing.begin()
                 work = asyncio.create_task(turn.run(text, session_source=self._life.source, complete=complete))
                 prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)

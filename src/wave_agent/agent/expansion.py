@@ -6,12 +6,13 @@ needs it.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from msgspec import Struct
 
+from wave_agent.agent import first_instructions
 from wave_agent.agent.call_results import RequestedCall
 from wave_agent.agent.command_text import AttachFile, RunLine, command_pieces
 from wave_agent.agent.consequences import Operation
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from wave_agent.mcp.session import McpSession
 
 _COMMAND = lazy_regex(r"/([A-Za-z0-9][\w:-]*)(?:\s+(.*))?", 0)
+_BUILT_IN: Mapping[str, str] = {"init": first_instructions.PROMPT}
 _OUTPUT = 30_000
 """Characters of one output or file in a prompt."""
 
@@ -93,13 +95,11 @@ class PromptExpander:
         calls: CallRunner,
         messages: MessageManager,
         start: str,
-        only_on_screen: Sequence[str] = (),
     ) -> None:
         """`start` is where relative paths start."""
         self._commands: Mapping[str, ExtensionFile] = user_commands(extensions) if extensions else {}
         self._mcp, self._hooks, self._calls, self._messages = mcp, hooks, calls, messages
         self._start = start
-        self._only_on_screen = only_on_screen
 
     async def expand(self, text: str) -> ExpandedPrompt | RefusedPrompt:
         """The prompt for the model. Text that calls nothing stays as it is."""
@@ -120,11 +120,11 @@ class PromptExpander:
         if shape is None:
             return None
         name, arguments = shape[1], "\n".join(filter(None, ((shape[2] or "").strip(), rest))).strip()
-        if name in self._commands or name.startswith("mcp__"):
+        if name in self._commands or name in _BUILT_IN or name.startswith("mcp__"):
             return _Typed(text, name, arguments)
         if os.path.exists(f"/{name}"):
             return None
-        known = [*self._commands, *(one.command[1:] for one in (self._mcp.prompts() if self._mcp else ()))]
+        known = [*self._commands, *_BUILT_IN, *(one.command[1:] for one in (self._mcp.prompts() if self._mcp else ()))]
         raise _NotSentError(
             RefusedPrompt(
                 f"There is no command /{one_line(name, 80)}{did_you_mean(name, known)}. Commands are files in "
@@ -133,6 +133,9 @@ class PromptExpander:
         )
 
     async def _expanded(self, typed: _Typed) -> ExpandedPrompt:
+        if typed.name in _BUILT_IN:  # they win over files of the same name
+            judged = await self._ask_hooks(typed, "slash_command", "built-in")
+            return await self._filled(_BUILT_IN[typed.name], typed.arguments, judged)
         command = self._commands.get(typed.name)
         if command is None:
             if self._mcp is None:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -64,7 +64,7 @@ def skill_text(skill: ExtensionFile) -> str:
 def allowed_by(file: ExtensionFile) -> tuple[tuple[Rule, ...], list[str]]:
     """The calls that its `allowed-tools` permit, and what is wrong with others."""
     given: Any = file.front.get("allowed-tools") or []
-    listed: list[Any] = given if isinstance(given, list) else [given]
+    listed = cast(list[Any], given) if isinstance(given, list) else [given]
     texts = _RULE.findall(given) if isinstance(given, str) else listed
     rules: list[Rule] = []
     problems: list[str] = []

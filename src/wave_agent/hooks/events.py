@@ -569,7 +569,9 @@ _ROWS = (
             ),
             StdinField("command_name", "string", "the name, without the slash"),
             StdinField("command_args", "string", "what follows it"),
-            StdinField("command_source", "string", "`user` or `project`, where the file is; `mcp` for a server"),
+            StdinField(
+                "command_source", "string", "`user` or `project`, where the file is; `built-in`, or `mcp` for a server"
+            ),
             StdinField("prompt", "string", "what the user typed"),
         ),
         text_is_context=True,
