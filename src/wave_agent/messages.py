@@ -188,6 +188,8 @@ class PromptAccepted(Struct, frozen=True):
 class PromptRemoved(Struct, frozen=True):
     text: str
     reason: str
+    typed: str = ""
+    """What the user typed, if that was expanded."""
 
 
 class MessageAdded(Struct, frozen=True):
@@ -209,6 +211,12 @@ class Ran(Struct, frozen=True, omit_defaults=True):
     """How many characters of the result the tool wrote, if notes about hooks follow."""
     changed_files: tuple[str, ...] = ()
     """As hooks get them."""
+
+
+class AsideUpdated(Struct, frozen=True):
+    """A call that is not part of the conversation has its result."""
+
+    block: ToolBlock
 
 
 class ToolUpdated(Struct, frozen=True):
@@ -243,7 +251,9 @@ class Opening(Struct, frozen=True, kw_only=True):
     announced, in the latest message about it."""
 
 
-Change = PromptAdded | PromptAccepted | PromptRemoved | MessageAdded | BlockAdded | ToolUpdated | Compacted
+Change = (
+    PromptAdded | PromptAccepted | PromptRemoved | MessageAdded | BlockAdded | ToolUpdated | AsideUpdated | Compacted
+)
 
 
 class MessageManager:
@@ -258,6 +268,8 @@ class MessageManager:
         self._messages = list(messages)
         self._on_change = on_change
         self._prompt: int | None = None
+        self._typed = ""
+        self._asides: dict[str, ToolBlock] = {}
         self._compacted = compacted or Compacted("", 0)
         self._summary = _summary_message(self._compacted)
         calls = [block for message in messages for block in message.blocks if isinstance(block, ToolBlock)]
@@ -289,9 +301,15 @@ class MessageManager:
 
     def add_prompt(self, text: str) -> None:
         """Adds the user's prompt, until a hook has judged it: see `accept_prompt` and `remove_last_user_message`."""
-        self._prompt = len(self._messages)
+        self._prompt, self._typed, self._asides = len(self._messages), "", {}
         self._messages.append(Message("user", (TextBlock(text, "user"),)))
         self._on_change(PromptAdded(text))
+
+    def expand_prompt(self, text: str) -> None:
+        """Replaces the text of the prompt that is waiting for its verdict."""
+        if self._prompt is not None:
+            self._typed = self._messages[self._prompt].text
+            self._messages[self._prompt] = Message("user", (TextBlock(text, "user"),))
 
     def accept_prompt(self) -> None:
         if self._prompt is not None:
@@ -299,10 +317,10 @@ class MessageManager:
             self._prompt = None
             self._on_change(PromptAccepted(text))
 
-    def drop_unjudged_prompt(self) -> None:
+    def drop_unjudged_prompt(self, why: str = "interrupted before its hooks had finished") -> None:
         """Erases a prompt whose hooks could not finish: one of them might have refused it."""
         if self._prompt is not None:
-            self.remove_last_user_message("interrupted before its hooks had finished")
+            self.remove_last_user_message(why)
 
     def remove_last_user_message(self, reason: str = "") -> None:
         """Erases the prompt that is waiting for its verdict, otherwise the last user message."""
@@ -310,7 +328,7 @@ class MessageManager:
         at = self._prompt if self._prompt is not None else users[-1] if users else None
         self._prompt = None
         if at is not None:
-            self._on_change(PromptRemoved(self._messages.pop(at).text, reason))
+            self._on_change(PromptRemoved(self._messages.pop(at).text, reason, self._typed))
 
     # -------------------------------------------------------------------------------------------------------- messages
 
@@ -350,6 +368,15 @@ class MessageManager:
             self._messages.append(Message("assistant", (block,)))
         self._on_change(BlockAdded(block))
 
+    def add_aside(self, call: ToolBlock) -> None:
+        """A call that the prompt asks for before it is sent. It gets its result as others do, but never becomes part of
+        the conversation or the transcript."""
+        self._asides[call.id] = call
+
+    def aside(self, tool_id: str) -> ToolBlock | None:
+        """A call that the latest prompt asked for."""
+        return self._asides.get(tool_id)
+
     def update_tool_block(
         self,
         tool_id: str,
@@ -362,6 +389,11 @@ class MessageManager:
         images: tuple[Image, ...] = (),
     ) -> None:
         """Sets the result of a call. Its parameters stay as the model sent them. `ran` is announced, not stored."""
+        if tool_id in self._asides:
+            aside = replace(self._asides[tool_id], result=result, success=success, error=error, origin=origin)
+            self._asides[tool_id] = aside
+            self._on_change(AsideUpdated(aside))
+            return
         for index in range(len(self._messages) - 1, -1, -1):
             message = self._messages[index]
             for at, block in enumerate(message.blocks):

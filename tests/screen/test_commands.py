@@ -9,7 +9,7 @@ from tests.screen.stage import Stage, hooks, stage
 from wave_agent.hooks import deny
 from wave_agent.models.base import Usage
 from wave_agent.screen.command_actions import Desk
-from wave_agent.screen.commands import COMMANDS, parse
+from wave_agent.screen.commands import COMMANDS, PROMPTS, parse
 from wave_agent.screen.entries import Info, UserPrompt, Warning_
 from wave_agent.screen.question import Question
 from wave_agent.testing import Reply, call
@@ -26,7 +26,7 @@ def last(on: Stage) -> str:
 
 def test_every_command_of_the_table_has_its_method_and_no_method_is_without_a_row():
     methods = {name.removeprefix("do_") for name in vars(Desk) if name.startswith("do_")}
-    assert methods == {command.name for command in COMMANDS}
+    assert methods | PROMPTS == {command.name for command in COMMANDS}
 
 
 def test_what_begins_with_a_slash_is_a_command_only_if_it_is_one_word():

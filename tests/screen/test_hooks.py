@@ -127,7 +127,7 @@ async def test_an_untrusted_project_opens_with_its_hooks_and_a_question(project:
     async with stage(project, replies, **options) as on:
         await on.until(lambda: on.asks(TrustQuestion) is not None)
         assert "PreToolUse: echo no >&2; exit 2" in on.screen
-        assert "/deploy" in on.screen
+        assert ".wave/commands/deploy.md (not trusted yet): Deploy it." in on.screen
         await on.press("t")
         await on.until(lambda: on.app.open_agent is not None)
         await on.say("Make it.")

@@ -12,7 +12,6 @@ from wave_agent.permissions.decision import Allow, Deny
 from wave_agent.screen.attachments import Attachment, attach, split
 from wave_agent.screen.completion import CompletionItem, Files, complete
 from wave_agent.screen.cost import shown, tokens
-from wave_agent.screen.custom import directories, load_commands
 from wave_agent.screen.diff import change_of, counts, diff_in, numbered
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import KEYS, Where, actions
@@ -145,27 +144,6 @@ def test_commands_are_completed_at_the_start_only(tmp_path: Path):
     assert found is not None
     assert [one.insert for one in found.candidates] == ["/help", "/hooks"]
     assert complete("say /h", commands, files) is None
-
-
-# Commands of the user's own
-
-
-def test_of_two_commands_with_one_name_the_later_place_wins(tmp_path: Path):
-    for place, text in (("one", "# First\n\nbody"), ("two", "second $ARGUMENTS, twice $ARGUMENTS")):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "go.md").write_text(text)
-        (tmp_path / place / "empty.md").write_text("---\ndescription: x\n---\n")
-        (tmp_path / place / "bad name.md").write_text("text")
-    commands = load_commands([tmp_path / "one", tmp_path / "two", tmp_path / "nowhere"])
-    assert list(commands) == ["go"]
-    assert commands["go"].prompt("a") == "second a, twice a"
-    assert load_commands([tmp_path / "one"])["go"].meaning == "First"
-    assert load_commands([tmp_path / "one"])["go"].prompt("more") == "# First\n\nbody\n\nmore"
-
-
-def test_the_commands_of_an_untrusted_project_are_not_looked_for(tmp_path: Path):
-    assert directories(tmp_path, "/project", trusted=False) == [tmp_path / "commands"]
-    assert directories(tmp_path, "/project", trusted=True)[1] == Path("/project/.wave/commands")
 
 
 # Money, changes, answers, keys

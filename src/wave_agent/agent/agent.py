@@ -37,7 +37,7 @@ from wave_agent.events import (
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.messages import Message
+from wave_agent.messages import Message, ToolBlock
 from wave_agent.models.base import ApiName, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import Purpose, RuleError, parse_rule
@@ -51,6 +51,7 @@ from wave_agent.tools.files import uninterrupted
 
 if TYPE_CHECKING:
     from wave_agent.mcp.session import McpSession
+    from wave_agent.settings.extensions import Extensions
 
 
 class Agent:
@@ -215,16 +216,30 @@ class Agent:
         """The MCP servers of this session; None if there are none."""
         return self._ground.mcp
 
-    async def expand(self, text: str) -> str:
-        """A prompt with what it asks MCP servers for: `/mcp__server__prompt arguments` becomes that prompt, and the
-        resource of each `@server:uri` is added. For text that the user has written, before `send_message`: what other
-        programs have written must not be expanded. Raises `McpError`."""
-        mcp = self._ground.mcp
-        if mcp is None:
-            return text
-        expanded = await mcp.expanded(text)
-        found = await mcp.mentioned(text)
-        return "".join([text if expanded is None else expanded, *map(str, found)])
+    @property
+    def extensions(self) -> "Extensions | None":
+        """The agents, skills and commands of this session, and what was left out; None if there are none."""
+        return self._ground.foundation.gathered.extensions
+
+    async def remember(self, line: str) -> str:
+        """Adds a line to the project's AGENTS.md, which later sessions read, by calls that hooks and permissions judge
+        as if the model made them. Returns what happened; it starts with "Not " if nothing was written."""
+        from wave_agent.agent.memory import remember  # lazy: rarely used
+
+        self._ground.inside.require_outside("remember")
+        async with self._turn_lock:
+            self._require_open()
+            turn = Turn(self._parts)
+            with self._log.turn():
+                async with self._life.turn(turn):
+                    work = asyncio.create_task(remember(line, self.project, self._parts.calls, self._messages))
+                    await self._work.attend(work)
+                return "Not added: interrupted." if work.cancelled() else work.result()
+            return f"Not added: {self._log.failure}"
+
+    def aside(self, call_id: str) -> ToolBlock | None:
+        """A call that the latest prompt asked for before it was sent; it is not part of the conversation."""
+        return self._messages.aside(call_id)
 
     @property
     def why_not_ready(self) -> str:
@@ -350,16 +365,24 @@ class Agent:
                 if (watch := self._parts.calls.watch) is not None:
                     await watch.skip()
 
-    def send_message(self, text: str) -> Coroutine[Any, Any, Result]:
+    def send_message(
+        self, text: str, *, expand: bool = False, complete: Callable[[str], str] | None = None
+    ) -> Coroutine[Any, Any, Result]:
         """Runs one prompt to its end. If another one is running, waits for it to finish.
+
+        `expand` is for text that the user has typed, never for what other programs have written: a `/name arguments` at
+        its start becomes that command, skill or prompt of an MCP server, and each `@server:uri` is attached. `complete`
+        then adds to it what is not expanded, such as piped input.
 
         The agent's own tools and hooks cannot wait for that: for them it raises `InsideTurnError`, as soon as it is
         called and not only when it is awaited.
         """
         self._require_prompt(text, "send_message")
-        return self._send(readable_text(text), None)
+        return self._send(readable_text(text), None, _completing(complete) if expand else None)
 
-    async def _send(self, text: str, listener: asyncio.Queue[Event | None] | None) -> Result:
+    async def _send(
+        self, text: str, listener: asyncio.Queue[Event | None] | None, complete: Callable[[str], str] | None
+    ) -> Result:
         async with self._turn_lock:
             self._require_open()
             self._ground.listeners.stream = listener
@@ -373,8 +396,9 @@ class Agent:
             self._ground.changes.begin_turn()
             self._ground.listeners.loading(True)
             try:
-                status = await self._run(turn, text)
+                status = await self._run(turn, text, complete)
             finally:
+                parts.calls.end_turn()
                 self._ground.listeners.loading(False)
                 self._turn, self._used = None, turn.used or self._used
                 if self._parts is parts:  # the user has not chosen another model in the meantime
@@ -398,14 +422,16 @@ class Agent:
             )
             return self.last_result
 
-    def stream(self, text: str) -> AsyncIterator[Event]:
+    def stream(
+        self, text: str, *, expand: bool = False, complete: Callable[[str], str] | None = None
+    ) -> AsyncIterator[Event]:
         """Like `send_message`, as events. Leaving the loop early interrupts the turn. See also `last_result`."""
         self._require_prompt(text, "stream")
-        return self._stream(readable_text(text))
+        return self._stream(readable_text(text), _completing(complete) if expand else None)
 
-    async def _stream(self, text: str) -> AsyncIterator[Event]:
+    async def _stream(self, text: str, complete: Callable[[str], str] | None) -> AsyncIterator[Event]:
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        work = asyncio.create_task(self._send(text, queue))
+        work = asyncio.create_task(self._send(text, queue, complete))
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -453,14 +479,14 @@ class Agent:
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
-    async def _run(self, turn: Turn, text: str) -> TurnStatus:
+    async def _run(self, turn: Turn, text: str, complete: Callable[[str], str] | None) -> TurnStatus:
         """Runs the turn within the session. If its records cannot be written, the result is an error that says why."""
         status = TurnStatus.ERROR
         with self._log.turn():
             async with self._life.turn(turn):
-                self._emit(TurnStarted(prompt=text))
+                self._emit(TurnStarted(prompt=text if complete is None else complete(text)))
                 self._parts.briefing.begin()
-                work = asyncio.create_task(turn.run(text, session_source=self._life.source))
+                work = asyncio.create_task(turn.run(text, session_source=self._life.source, complete=complete))
                 prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)
                 # After the turn has started: connecting continues while its first hooks run.
                 await self._work.attend(work, beside=None if prepare is None else prepare())
@@ -489,3 +515,8 @@ class Agent:
     def _require_open(self) -> None:
         if self._closed:
             raise AgentClosedError("This agent is closed.")
+
+
+def _completing(complete: Callable[[str], str] | None) -> Callable[[str], str]:
+    """The text of a prompt in the end. What was added to it must be readable too."""
+    return lambda text: readable_text(text if complete is None else complete(text))

@@ -1,6 +1,6 @@
 """What decides whether a call may run, besides hooks and the user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -37,6 +37,9 @@ class Authority:
         self._find_protected = find_protected
         self._protected: ProtectedPaths | None = None
 
+        self._granted: tuple[Rule, ...] = ()
+        """Allow rules that hold until the turn ends."""
+
     @property
     def mode(self) -> PermissionMode:
         return self._mode
@@ -47,7 +50,7 @@ class Authority:
 
     @property
     def rules(self) -> Rules:
-        return self._rules
+        return _with_allowed(self._rules, self._granted)
 
     @property
     def protected(self) -> "ProtectedPaths":
@@ -58,7 +61,15 @@ class Authority:
 
     def allow(self, rule: Rule) -> None:
         """From now on, calls that match the rule run without the question the mode would ask."""
-        self._rules = replace(self._rules, allow=(*self._rules.allow, rule))
+        self._rules = _with_allowed(self._rules, (rule,))
+
+    def grant(self, rules: Sequence[Rule]) -> None:
+        """The same for these rules, until the turn ends."""
+        self._granted = (*self._granted, *rules)
+
+    def end_turn(self) -> None:
+        """Withdraws what was granted for the turn."""
+        self._granted = ()
 
     def decide(self, subject: JudgedCall, hooks: Outcome) -> Permission:
         """Whether this call may run, after hooks have judged it."""
@@ -92,7 +103,8 @@ class SubagentAuthority(Authority):
 
     @property
     def rules(self) -> Rules:
-        return self._above.rules
+        """Those above, and what was granted here: that never reaches the agent above."""
+        return _with_allowed(self._above.rules, self._granted)
 
     def allow(self, rule: Rule) -> None:
         self._above.allow(rule)
@@ -105,3 +117,7 @@ class SubagentAuthority(Authority):
 
 
 _STRICTNESS = ("allow", "ask", "deny")
+
+
+def _with_allowed(rules: Rules, more: Sequence[Rule]) -> Rules:
+    return replace(rules, allow=(*rules.allow, *more)) if more else rules

@@ -51,6 +51,7 @@ class CallStages:
     ) -> None:
         """`sync` is called before a tool that changes something. `start_watch`: see `ToolUse`."""
         self._messages = messages
+        self._authority = authority
         self.results = results = CallResults(messages, context)
         self.examiner = CallExaminer(authority, context, hooks.search_path)
         self._judge = CallJudge(
@@ -120,6 +121,7 @@ class CallStages:
 
     async def _run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> CallEnd:
         result, ran, changed = await self._use.run(call, tool, permitted)
+        self._authority.grant(result.permits)
         facts = call.facts(permitted.tool_input)
         notes = (*permitted.notes, *changed.notes)
         if result.ran:

@@ -6,7 +6,7 @@ from typing import Any
 
 from wave_agent.agent.result import Callbacks
 from wave_agent.events import Error, Event, HookFinished, Notice, ToolFinished
-from wave_agent.messages import BlockAdded, Change, MessageManager, NoticeBlock, ToolUpdated
+from wave_agent.messages import AsideUpdated, BlockAdded, Change, MessageManager, NoticeBlock, ToolUpdated
 from wave_agent.sessions.log import SessionLog
 from wave_agent.system.reentrancy import Inside
 
@@ -31,7 +31,7 @@ class Listeners:
     def changed(self, change: Change, messages: MessageManager) -> None:
         """The conversation has changed."""
         self._log.change(change)
-        if isinstance(change, ToolUpdated):
+        if isinstance(change, ToolUpdated | AsideUpdated):
             block = change.block
             self.emit(ToolFinished(id=block.id, success=bool(block.success), result=block.result or ""))
         elif isinstance(change, BlockAdded):

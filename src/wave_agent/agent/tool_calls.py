@@ -1,6 +1,6 @@
 """The calls of a session: which tools there are, what applies to them now, and how each call is run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wave_agent.agent.authority import Authority
@@ -94,6 +94,14 @@ class CallRunner:
     def allow(self, rule: Rule) -> None:
         """From now on, calls that match the rule run without the question the mode would ask."""
         self._authority.allow(rule)
+
+    def grant(self, rules: Sequence[Rule]) -> None:
+        """The same for these rules, until the turn ends."""
+        self._authority.grant(rules)
+
+    def end_turn(self) -> None:
+        """Withdraws what was granted for the turn."""
+        self._authority.end_turn()
 
     def reads_only(self, call: "RequestedCall") -> bool:
         """It may run in parallel with other read-only calls."""

@@ -1,6 +1,6 @@
 """The turn: prompt → hooks → model → tools → hooks → … → stop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,15 @@ from msgspec.structs import replace
 
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import FULL, Compaction, Compactor
-from wave_agent.agent.consequences import Operation, TellModel, consequences, context_blocks, perform
+from wave_agent.agent.consequences import (
+    ErasePrompt,
+    Operation,
+    TellError,
+    TellModel,
+    consequences,
+    context_blocks,
+    perform,
+)
 from wave_agent.agent.loading_ahead import load_ahead
 from wave_agent.agent.model_answer import EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
@@ -29,6 +37,7 @@ from wave_agent.system.waiting import together_or_none
 
 if TYPE_CHECKING:  # loaded with the first call
     from wave_agent.agent.call_results import CallEnd, RequestedCall
+    from wave_agent.agent.expansion import ExpandedPrompt, RefusedPrompt
 
 OVERLOADED = frozenset({429, 503, 529})
 """Statuses after which another model may be asked, once the client has given up repeating the request."""
@@ -77,6 +86,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     """The same parts for another model, to use when this one is overloaded."""
     limits: AnswerLimits = AnswerLimits()
     """Size limits for one answer."""
+    expand: "Callable[[str], Awaitable[ExpandedPrompt | RefusedPrompt | None]]"
+    """What a prompt stands for that the user typed; None: itself."""
     reports: Callable[[], Sequence[str]] = tuple
     """Messages from tools for the model that are not the result of a call."""
 
@@ -111,8 +122,12 @@ class Turn:
         self._not_run: set[str] = set()
         """Calls that were not run because they were repetitions."""
 
-    async def run(self, prompt: str, *, session_source: str | None = None) -> TurnStatus:
-        """`session_source` is passed with the first prompt of a session: how the session started."""
+    async def run(
+        self, prompt: str, *, session_source: str | None = None, complete: Callable[[str], str] | None = None
+    ) -> TurnStatus:
+        """`session_source` is passed with the first prompt of a session: how the session started.
+
+        `complete` is given if the user typed the prompt, which is then expanded; it adds what they did not type."""
         if session_source is not None:
             begun = await self._fire(HookEvent.SESSION_START, source=session_source, model=self._parts.model_name)
             self.session_begun = True
@@ -121,13 +136,43 @@ class Turn:
         await self._parts.briefing.catch_up(self._parts.calls.mode)
         self._parts.messages.add_prompt(prompt)
         self._parts.hooks.begin_prompt()
+        before: list[Operation] = []
+        if complete is not None:
+            expanded = await self._expand(prompt, before)
+            if isinstance(expanded, TurnStatus):
+                return expanded
+            typed, prompt = prompt, complete(expanded)
+            if prompt != typed:
+                self._parts.messages.expand_prompt(prompt)
         judged = await self._hooks(HookEvent.USER_PROMPT_SUBMIT, prompt=prompt)
         if judged.prompt_erased:
             self._apply(judged)
             return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else TurnStatus.BLOCKED
         self._parts.messages.accept_prompt()
+        perform(before, self._parts.messages)
         perform(consequences(judged, waiting=self._waiting_context()), self._parts.messages)
         return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else await self._until_done()
+
+    async def _expand(self, prompt: str, later: list[Operation]) -> str | TurnStatus:
+        """What the prompt stands for; or how the turn ends, if it is not sent. `later` gets what is to be done once it
+        is accepted."""
+        found = await self._parts.expand(prompt)
+        if found is None:
+            return prompt
+        from wave_agent.agent.expansion import ExpandedPrompt  # lazy: loaded by the expansion itself
+
+        if isinstance(found, ExpandedPrompt):
+            later += (*(consequences(found.judged) if found.judged else ()), *found.later)
+            return found.text
+        if found.judged is not None:
+            self._apply(found.judged)
+            self._parts.messages.drop_unjudged_prompt("stopped by a hook")
+        else:
+            self.error = None if found.by_hook else found.reason
+            perform([ErasePrompt(found.reason), TellError(found.reason)], self._parts.messages)
+        if found.ends_turn:
+            return TurnStatus.STOPPED
+        return TurnStatus.BLOCKED if found.by_hook else TurnStatus.ERROR
 
     def _waiting_context(self) -> tuple[TextBlock, ...]:
         """Context from async hooks that have finished since."""

@@ -5,7 +5,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from wave_agent.agent.system_prompt import SUBAGENT, PromptFacts, SystemPrompt, 
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError, SettingsError
+from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
@@ -42,6 +43,7 @@ from wave_agent.rules.rule import Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
+from wave_agent.settings.layers import ExtensionKind
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
@@ -54,6 +56,7 @@ from wave_agent.tools.shells import directory_left, earlier_shells
 from wave_agent.tools.task import task_tool
 
 if TYPE_CHECKING:
+    from wave_agent.agent.expansion import ExpandedPrompt, RefusedPrompt
     from wave_agent.agent.file_watch import FileWatch
     from wave_agent.agent.subagents import Subagents
     from wave_agent.mcp.values import Elicit
@@ -88,7 +91,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     leftovers = _leftovers(foundation, transcript)
     notices = [*([skipped] if before.skipped else []), *foundation.notices]
     task = task_tool({name: one.description for name, one in foundation.agents.items()})
-    own = {tool.name: tool for tool in (*builtin, task, *options.tools)}
+    own = {tool.name: tool for tool in (*builtin, task, *_skill_tool(foundation), *options.tools)}
     try:
         mcp = None
         if has_servers(foundation.gathered, foundation.place, foundation.home, options):
@@ -130,6 +133,15 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         variables=_variables(foundation, session_id),
         notices=notices,
     )
+
+
+def _skill_tool(foundation: Foundation) -> tuple[Tool, ...]:
+    if foundation.gathered.extensions is None:
+        return ()
+    from wave_agent.agent.skills import Skill, model_skills  # lazy: many sessions have no skills
+
+    skills = model_skills(foundation.gathered.extensions)
+    return (Skill(skills),) if skills else ()
 
 
 def _leftovers(foundation: Foundation, transcript: Path) -> Leftovers:
@@ -183,7 +195,28 @@ def make_parts(ground: Ground, above: Above | None = None) -> Parts:
         window=window,
         spending=ground.spending,
         fall_back=_fallback(ground),
+        expand=_expander(ground, hooks, calls),
     )
+
+
+def _expander(
+    ground: Ground, hooks: HookManager, calls: CallRunner
+) -> "Callable[[str], Awaitable[ExpandedPrompt | RefusedPrompt | None]]":
+    async def expand(text: str) -> "ExpandedPrompt | RefusedPrompt | None":
+        if not text.startswith("/") and (ground.mcp is None or "@" not in text):
+            return None
+        from wave_agent.agent.expansion import PromptExpander  # lazy: most prompts are plain text
+
+        return await PromptExpander(
+            extensions=ground.foundation.gathered.extensions,
+            mcp=ground.mcp,
+            hooks=hooks,
+            calls=calls,
+            messages=ground.messages,
+            start=ground.foundation.place.start,
+        ).expand(text)
+
+    return expand
 
 
 def _fallback(ground: Ground) -> Callable[[Parts], Parts] | None:
@@ -281,7 +314,11 @@ def _briefing(ground: Ground) -> Briefing:
             system_prompt(session, mode, around, short) if own is None else SystemPrompt(own, {"System prompt": own})
         )
         plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
-        added = {"Additional instructions": options.append_system_prompt, **_said_by_servers(ground)}
+        added = {
+            "Additional instructions": options.append_system_prompt,
+            **_listed_skills(ground),
+            **_said_by_servers(ground),
+        }
         around_us = {
             "Sandbox": sandbox.description if sandbox else "",
             "Subagent": "" if ground.role is None else SUBAGENT,
@@ -315,6 +352,16 @@ def _briefing(ground: Ground) -> Briefing:
     )
 
 
+def _listed_skills(ground: Ground) -> dict[str, str]:
+    if "Skill" not in ground.tools:
+        return {}
+    from wave_agent.agent.skills import listed_skills, model_skills  # lazy: see above
+
+    skills = model_skills(ground.foundation.gathered.extensions)
+    listed = listed_skills(skills.values(), ground.windows.current.known)
+    return {"Skills": f"Skills, which the tool Skill loads:\n\n{listed}"} if listed else {}
+
+
 def _said_by_servers(ground: Ground) -> dict[str, str]:
     """What MCP servers say about their use, marked as theirs."""
     said: Mapping[str, str] = {} if ground.mcp is None else ground.mcp.instructions()
@@ -346,7 +393,7 @@ def _authority(ground: Ground, hooks: HookManager) -> Authority:
         rules=foundation.settings.rules,
         places=Places(foundation.project, hooks.session.home, hooks.session.start),
         # The model is shown where the full text of a long output is, so it may read there.
-        directories=(*foundation.directories, os.path.realpath(ground.outputs)),
+        directories=(*foundation.directories, os.path.realpath(ground.outputs), *_skill_directories(foundation)),
         find_protected=lambda: foundation.protected,
         border=sandbox.refusal if sandbox else lambda _: None,
     )
@@ -403,6 +450,14 @@ class _SubagentsOnDemand:
 
             self._loaded = Subagents(*self._given, make_parts)
         return await self._loaded.run(arguments, context)
+
+
+def _skill_directories(foundation: Foundation) -> Iterator[str]:
+    """Those of the user's own skills, which name their files. What is in them is protected: only reading is free."""
+    extensions = foundation.gathered.extensions
+    for one in () if extensions is None else extensions.files:
+        if one.layer is Layer.USER and one.kind is ExtensionKind.SKILLS:
+            yield os.path.realpath(os.path.dirname(one.path))
 
 
 def _elicit(ground: Ground, hooks: HookManager, authority: Authority) -> "Elicit | None":

@@ -23,7 +23,7 @@ from wave_agent.models.base import Model, ModelRequest, Text, ToolCall
 from wave_agent.models.nearby import advice
 from wave_agent.models.tool_call_trial import tool_call_request
 from wave_agent.permissions.sandbox import try_bubblewrap
-from wave_agent.settings.layers import Settings
+from wave_agent.settings.layers import ExtensionKind, Settings
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import public_url
@@ -101,6 +101,8 @@ async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> 
     for issue in settings.issues:
         yield CheckResult("settings", "failed" if issue.broken else "warning", str(issue))
     yield CheckResult("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
+    for finding in () if home is None or place is None else _extensions(home, place):
+        yield finding
     if home is not None and place is not None:
         for finding in _hook_problems(home, place):
             yield finding
@@ -122,6 +124,25 @@ def _home(home: Path) -> CheckResult:
     except OSError as error:
         problem = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a writable directory."
         return CheckResult("home", "failed", problem)
+
+
+def _extensions(home: Path, project: Project) -> Iterator[CheckResult]:
+    """How many agents, skills and commands a session would have, and what keeps others from being used."""
+    try:
+        found = gather_settings(home, project, SourceChoice(trust=_trusts_hooks).in_environment(os.environ)).extensions
+    except SettingsError:  # reported above
+        return
+    if found is None:
+        return
+    counts = [f"{len(found.of(kind))} {kind.value}" for kind in ExtensionKind if found.of(kind)]
+    yield CheckResult("extensions", "ok", ", ".join(counts) or "none can be used")
+    for notice in found.notices:
+        yield CheckResult("extensions", "warning", notice)
+
+
+def _trusts_hooks(_hooks: object, _alarms: object) -> bool:
+    """Only to see what else is not trusted."""
+    return True
 
 
 def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:

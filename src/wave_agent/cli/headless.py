@@ -102,14 +102,19 @@ async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: 
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:
-        if agent.mcp is not None:
-            prompt = await agent.expand(prompt)
-        result = await agent.send_message("\n\n".join(filter(None, (prompt, piped))))
+        # Only what the user wrote on the command line is expanded, never what another program has piped in.
+        whole = partial(_with_piped, piped)
+        sent = agent.send_message(prompt, expand=True, complete=whole) if prompt else agent.send_message(piped)
+        result = await sent
         from wave_agent.sessions.index import forget_old_sessions  # lazy: not needed before the answer
 
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
+
+
+def _with_piped(piped: str, prompt: str) -> str:
+    return "\n\n".join(filter(None, (prompt, piped)))
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -16,7 +16,7 @@ from wave_agent.formats.readable import readable_text
 HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
     "PermissionRequest", "PostToolUseFailure", "Notification", "StopFailure", "ConfigChange", "SessionEnd",
-    "Elicitation", "ElicitationResult", "SubagentStart", "SubagentStop",
+    "Elicitation", "ElicitationResult", "SubagentStart", "SubagentStop", "UserPromptExpansion",
 ]  # fmt: skip
 """The name of a `HookEvent`."""
 
@@ -41,6 +41,7 @@ class HookEvent(StrEnum):
     ELICITATION_RESULT = "ElicitationResult"
     SUBAGENT_START = "SubagentStart"
     SUBAGENT_STOP = "SubagentStop"
+    USER_PROMPT_EXPANSION = "UserPromptExpansion"
 
 
 NEVER_HERE: Mapping[str, str] = MappingProxyType({
@@ -593,6 +594,30 @@ _ROWS = (
         reason_reader=Audience.MODEL,
         flow={**_flow(Flow.KEEP_WORKING), Decision.STOP: Flow.PROCEED},  # which ends the subagent, not the turn
         failure_block=FailureBlock.BROKEN_ONCE,
+    ),
+    EventRow(
+        event=HookEvent.USER_PROMPT_EXPANSION,
+        when="the user has typed a command (`/name`), before it becomes a longer prompt",
+        target="command_name",
+        timeout=30,
+        stdin=(
+            StdinField(
+                "expansion_type", "string", "`slash_command`, `skill`, or `mcp_prompt` for a prompt of an MCP server"
+            ),
+            StdinField("command_name", "string", "the name, without the slash"),
+            StdinField("command_args", "string", "what follows it"),
+            StdinField(
+                "command_source", "string", "`user` or `project`, where the file is; `built-in`, or `mcp` for a server"
+            ),
+            StdinField("prompt", "string", "what the user typed"),
+        ),
+        text_is_context=True,
+        context=ContextPlace.AFTER_PROMPT,
+        specific=_CONTEXT,
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.ERASE_PROMPT),
+        failure_block=FailureBlock.ALWAYS,
+        function_on_failure=OnFailure.BLOCK,
     ),
 )
 

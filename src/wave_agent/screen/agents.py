@@ -13,14 +13,14 @@ from wave_agent.agent.result import Callbacks
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event
 from wave_agent.permissions.decision import Approver, RestoreApprover
-from wave_agent.screen.custom import CustomCommand, directories, load_commands, project_commands
-from wave_agent.settings.extensions import trusted_record
+from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import gather_settings, project_extensions, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
 from wave_agent.settings.user_guards import confirm_user
 from wave_agent.system.presence import doubt
 from wave_agent.system.project import Project
+from wave_agent.text import reveal
 
 if TYPE_CHECKING:
     from wave_agent.mcp.servers import WaitingServer
@@ -33,13 +33,6 @@ class Agents:
         self.place = place
         self.project = place.directory
         self.home = home
-
-    @property
-    def trusted(self) -> bool:
-        """Trusted for this run or with `wave hooks trust`."""
-        if not self._options.project_hooks:
-            return False
-        return self._options.trust is True or bool(TrustStore(self.home).read(self.project).settings)
 
     @property
     def first(self) -> str | None:
@@ -119,9 +112,21 @@ class Agents:
             options = replace(options, model=before.model_name or None, permission_mode=before.permission_mode)
         return Agent.from_options(options)
 
-    def commands(self) -> dict[str, CustomCommand]:
-        """The user's commands and, if the project is trusted, the project's."""
-        return load_commands(directories(self.home, self.project, trusted=self.trusted))
-
-    def untrusted_commands(self) -> list[str]:
-        return [] if self.trusted else sorted(load_commands([project_commands(self.project)]))
+    def untrusted_extensions(self) -> list[str]:
+        """Descriptions of the project's agents, skills and commands that must not be used without the user's
+        consent."""
+        if self._options.trust is not False or self._options.trust_ref or not self._options.project_hooks:
+            return []
+        try:
+            record = TrustStore(self.home).read(self.project)
+            texts = project_extensions(self.home, self.place)
+        except SettingsError:  # reported when the agent is created
+            return []
+        why_not = why_untrusted(record, self.project)
+        named = load_extensions(texts, self.project, lambda _: None)
+        about = {one.path: one.description for one in named.files}
+        return [
+            reveal(f"{one.shown(self.project)} ({why}): {about.get(one.path, '')}".rstrip(": "))
+            for one in texts
+            if not one.problem and (why := why_not(one)) is not None
+        ]

@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.worker import Worker
 
 from wave_agent.agent.agent import Agent
+from wave_agent.agent.expansion import user_commands
 from wave_agent.agent.surroundings import git_branch
 from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
 from wave_agent.events import Event, HookFinished, HookRun
@@ -22,10 +23,9 @@ from wave_agent.screen.activity import Activity
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.command_actions import Desk
-from wave_agent.screen.commands import candidates
+from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem, Files
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.custom import CustomCommand
 from wave_agent.screen.diff import change_of
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.history import History
@@ -45,6 +45,7 @@ from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.screen.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, TrustQuestion
 from wave_agent.screen.work_queue import Errands
 from wave_agent.sessions.recorder import transcripts
+from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.unused_hooks import unused_hooks_notice
 from wave_agent.text import reveal
 
@@ -96,7 +97,7 @@ class WaveApp(App[int]):
         self._shell: UserShell | None = None
         self._left: list[asyncio.Task[None]] = []
         self._last_interrupt = float("-inf")
-        self.custom: Mapping[str, CustomCommand] = {}
+        self.custom: Mapping[str, ExtensionFile] = {}
         project = transcripts(agents.home, agents.project)
         self._box = PromptBox(History(project / "history"), Files(agents.place.start), self._candidates)
         self._conversation = Conversation()
@@ -108,13 +109,13 @@ class WaveApp(App[int]):
 
     def prepare(self) -> None:
         """Create the first agent before drawing anything, so that errors appear in the plain terminal."""
-        commands = self._agents.untrusted_commands()
+        extensions = self._agents.untrusted_extensions()
         self._servers = self._agents.waiting_servers()
         try:
             self._agent = self._open(self._agents.first)
         except UntrustedHooksError as error:
             self._untrusted, self._alarms = error.hooks, error.alarms
-        if (commands or self._servers) and self._agent is not None:
+        if (extensions or self._servers) and self._agent is not None:
             self._left.append(asyncio.ensure_future(self._agent.close()))
             self._agent = None
 
@@ -142,12 +143,12 @@ class WaveApp(App[int]):
 
     async def _ask_for_trust(self) -> None:
         looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
-        commands = self._agents.untrusted_commands()
+        extensions = self._agents.untrusted_extensions()
         servers = [
             reveal(f"{one.server.name}: {target_of(one.server)} ({'; '.join(filter(None, (one.why, one.files)))})")
             for one in self._servers
         ]
-        question = TrustQuestion(self._agents.project, self._untrusted, commands, self._alarms, servers)
+        question = TrustQuestion(self._agents.project, self._untrusted, extensions, self._alarms, servers)
         answer = await self.ask(question)
         if answer not in (TRUST, KEEP, WITHOUT):
             self.leave()
@@ -175,7 +176,7 @@ class WaveApp(App[int]):
         )
 
     async def _show_session(self, agent: Agent) -> None:
-        self.custom = self._agents.commands()
+        self.custom = {} if agent.extensions is None else user_commands(agent.extensions)
         outputs = Path(agent.transcript_path).with_suffix("")
         self._shell = UserShell(agent.cwd, {**self._environment, **agent.settings.env}, outputs)
         self._narration = Narration(
@@ -189,6 +190,8 @@ class WaveApp(App[int]):
         await self._conversation.fill(entries_of(agent.messages, agent.hook_runs, agent.project))
         if notice := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
             await self.say(Info(notice))
+        if hidden := hidden_by_ours(self.custom.values()):
+            await self.say(Info(hidden))
         if unready := agent.why_not_ready:
             await self.say(Warning_(unready))
         self.tell_status()

@@ -10,10 +10,10 @@ from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
 from wave_agent.screen.attachments import Attachment
-from wave_agent.screen.commands import COMMANDS
+from wave_agent.screen.commands import COMMANDS, meaning_of
 from wave_agent.screen.cost import shown
-from wave_agent.screen.custom import CustomCommand
 from wave_agent.screen.entries import Entry, Info, Warning_
+from wave_agent.screen.extensions_view import extension_rows
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
 from wave_agent.screen.mcp_view import OFFER, ToolsQuestion, server_row
@@ -22,7 +22,12 @@ from wave_agent.screen.question import Choice, Question
 from wave_agent.screen.theme import THEMES, Preference
 from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
 from wave_agent.sessions.masking import masked
+from wave_agent.settings.extensions import ExtensionFile
+from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import one_line
+
+_NO_SKILLS = "None. Put a skill into .wave/skills/NAME/SKILL.md, a command into .wave/commands/NAME.md."
+_NO_AGENTS = "None. Put one into .wave/agents/NAME.md."
 
 
 class CommandScreen(Protocol):
@@ -33,7 +38,7 @@ class CommandScreen(Protocol):
     @property
     def trace(self) -> list[tuple[float, HookRun]]: ...
     @property
-    def custom(self) -> Mapping[str, CustomCommand]: ...
+    def custom(self) -> Mapping[str, ExtensionFile]: ...
 
     async def say(self, entry: Entry) -> None: ...
     async def ask(self, question: Question) -> str | None: ...
@@ -63,8 +68,9 @@ class Desk:
     async def do_help(self, _arguments: str) -> None:
         lines = ["Commands"]
         lines += [f"  {f'/{one.name} {one.argument}':<26} {one.meaning}" for one in COMMANDS]
-        lines += [f"  {f'/{one.name}':<26} {one.meaning}" for one in self._front.custom.values()]
+        lines += [f"  {f'/{one.name}':<26} {meaning_of(one)}" for one in self._front.custom.values()]
         lines += ["  !COMMAND                   run a shell line; its output is sent with the next prompt"]
+        lines += ["  #LINE                      add a line to AGENTS.md, which every later session reads"]
         for where in dict.fromkeys(key.where for key in KEYS):
             lines += ["", f"Keys {where}"]
             lines += [f"  {key.label:<26} {key.meaning}" for key in KEYS if key.where is where]
@@ -141,6 +147,14 @@ class Desk:
             await self._tell("The model gets these tools with its next request.")
         else:
             await self._tell("No tool waits for your review.")
+
+    async def do_skills(self, _arguments: str) -> None:
+        rows = extension_rows(self._front.agent.extensions, (ExtensionKind.SKILLS, ExtensionKind.COMMANDS))
+        await self._front.view(HooksView("Skills and commands of this session. Esc closes", rows, _NO_SKILLS))
+
+    async def do_agents(self, _arguments: str) -> None:
+        rows = extension_rows(self._front.agent.extensions, (ExtensionKind.AGENTS,))
+        await self._front.view(HooksView("Agents of this session. Esc closes", rows, _NO_AGENTS))
 
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()

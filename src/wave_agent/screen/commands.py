@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from wave_agent.screen.completion import CompletionItem
-from wave_agent.screen.custom import CustomCommand
-from wave_agent.text import did_you_mean
+from wave_agent.settings.extensions import ExtensionFile
+from wave_agent.text import did_you_mean, one_line
 
 
 class SlashCommand(NamedTuple):
@@ -24,6 +24,9 @@ COMMANDS = (
     SlashCommand("permissions", "", "show the rules and mode in effect"),
     SlashCommand("hooks", "[trace]", "browse this session's hooks; `trace`: their runs, in order"),
     SlashCommand("mcp", "[trust]", "browse the MCP servers and their tools; `trust`: review new and changed tools"),
+    SlashCommand("skills", "", "browse the skills and commands, and what was left out"),
+    SlashCommand("agents", "", "browse the agents that can be given work, and what was left out"),
+    SlashCommand("init", "", "look at the project and write a first AGENTS.md", while_working=False),
     SlashCommand("sessions", "", "list this project's sessions"),
     SlashCommand("resume", "[ID]", "resume another session of this project", while_working=False),
     SlashCommand("cost", "", "show token usage, its cost, and what the prompt cache saved"),
@@ -32,6 +35,8 @@ COMMANDS = (
     SlashCommand("undo", "", "revert what the last turn that changed files did to them", while_working=False),
     SlashCommand("exit", "", "leave"),
 )  # fmt: skip
+PROMPTS = frozenset({"init"})
+"""Those that are prompts which ship with the program."""
 BY_NAME = {command.name: command for command in COMMANDS}
 
 
@@ -54,7 +59,19 @@ def unknown(name: str, custom: Iterable[str]) -> str:
     return f"There is no command /{name}{did_you_mean(name, [*BY_NAME, *custom])}; /help lists them."
 
 
-def candidates(custom: Sequence[CustomCommand]) -> list[CompletionItem]:
+def candidates(custom: Sequence[ExtensionFile]) -> list[CompletionItem]:
     """For completion. Built-in commands take precedence over others with the same name."""
     built_in = [CompletionItem(f"/{command.name}", command.meaning) for command in COMMANDS]
-    return built_in + [CompletionItem(f"/{one.name}", one.meaning) for one in custom if one.name not in BY_NAME]
+    return built_in + [CompletionItem(f"/{one.name}", meaning_of(one)) for one in custom if one.name not in BY_NAME]
+
+
+def meaning_of(custom: ExtensionFile) -> str:
+    """A command or skill on one line, with its arguments."""
+    hint: object = custom.front.get("argument-hint")
+    return one_line(" ".join(filter(None, (hint if isinstance(hint, str) else "", custom.description))), 80)
+
+
+def hidden_by_ours(custom: Iterable[ExtensionFile]) -> str:
+    """The notice about commands that cannot be called here, if there are any."""
+    found = [f"/{one.name} ({one.path})" for one in custom if one.name in BY_NAME]
+    return f"Not available here, because the screen has a command of that name: {', '.join(found)}." if found else ""

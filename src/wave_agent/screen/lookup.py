@@ -11,7 +11,7 @@ def find_call(agent: Agent, name: str) -> ToolBlock | None:
         for block in message.blocks:
             if isinstance(block, ToolBlock) and block.id == name:
                 return block
-    return None
+    return agent.aside(name)
 
 
 def find_context(agent: Agent, run: HookRun) -> list[str]:

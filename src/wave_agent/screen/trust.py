@@ -9,7 +9,7 @@ from wave_agent.screen.question import Choice, Question
 
 TRUST, KEEP, WITHOUT, LEAVE = "trust", "keep", "without", "leave"
 CHOICES = (
-    Choice(WITHOUT, "Open without them: none of these hooks, servers and commands run", "o"),
+    Choice(WITHOUT, "Open without them: none of these hooks, servers, agents, skills and commands are used", "o"),
     Choice(TRUST, "I have reviewed them: trust this project for this run", "t"),
     Choice(KEEP, "I have reviewed them: trust them as they are now, until one of them changes", "k"),
     Choice(LEAVE, "Leave", "l"),
@@ -23,7 +23,7 @@ class TrustQuestion(Question):
         self,
         project: str,
         hooks: Sequence[str],
-        commands: Sequence[str],
+        extensions: Sequence[str],
         alarms: Sequence[str] = (),
         servers: Sequence[str] = (),
     ) -> None:
@@ -49,9 +49,11 @@ class TrustQuestion(Question):
                     "and you are asked about later changes. To see them before, leave, and run wave mcp trust."
                 )
             )
-        if commands:
-            lines.append(plain("It has commands: prompts written by someone else."))
-            lines += [plain(f"  /{command}") for command in commands]
+        if extensions:
+            lines.append(
+                plain("It has agents, skills or commands: instructions for the model, which may run commands.")
+            )
+            lines += [plain(f"  {one}") for one in extensions]
         super().__init__("Do you trust this project?", Content("\n").join(lines), CHOICES)
 
 

@@ -14,14 +14,14 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
 from wave_agent.screen.command_actions import Desk
-from wave_agent.screen.commands import BY_NAME, CommandLine, parse, unknown
-from wave_agent.screen.custom import CustomCommand
-from wave_agent.screen.entries import Entry, ErrorEntry, Warning_
+from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, parse, unknown
+from wave_agent.screen.entries import Entry, ErrorEntry, Info, Warning_
 from wave_agent.screen.plan import GO_ON, PlanQuestion, mode_in
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
 from wave_agent.screen.shell import UserShell
 from wave_agent.screen.tool_card import ToolCard
+from wave_agent.settings.extensions import ExtensionFile
 
 Work = Coroutine[Any, Any, None]
 
@@ -32,7 +32,7 @@ class QueueScreen(Protocol):
     @property
     def agent(self) -> Agent: ...
     @property
-    def custom(self) -> Mapping[str, CustomCommand]: ...
+    def custom(self) -> Mapping[str, ExtensionFile]: ...
     @property
     def shell(self) -> UserShell: ...
 
@@ -72,6 +72,8 @@ class Errands:
             self._begin(self._command(line))
         elif shown.startswith("!"):
             self._begin(self._run_shell(shown[1:].strip()))
+        elif shown.startswith("#") and "\n" not in shown:
+            self._begin(self._remember(shown[1:].strip()))
         else:
             self._begin(self._typed(shown))
 
@@ -119,16 +121,10 @@ class Errands:
             await self._front.say(ErrorEntry(f"Internal error: {type(error).__name__}: {error}"))
 
     async def _typed(self, shown: str) -> None:
-        """What the user typed may ask MCP servers for something; what was pasted may not."""
-        text = self._box.pastes.unfold(shown)
-        agent = self._front.agent
-        if agent.mcp is not None:
-            self._activity.begin("Working")
-            await self._prompt(self._box.pastes.unfold(await agent.expand(shown)), remember=text)
-        else:
-            await self._prompt(text, remember=text)
+        """What the user typed may stand for something else; what was pasted may not."""
+        await self._prompt(shown, remember=self._box.pastes.unfold(shown), expand=True)
 
-    async def _prompt(self, text: str, *, remember: str) -> None:
+    async def _prompt(self, text: str, *, remember: str, expand: bool = False) -> None:
         """`remember` goes into the history once hooks have accepted the prompt: until then it must not reach the disk.
 
         Empty if the user did not type it.
@@ -138,7 +134,11 @@ class Errands:
         along, self.along = self.along, []
         self._activity.begin("Working")
         self._front.tell_status()
-        result = await agent.send_message(attach(text, along))
+
+        def complete(prompt: str) -> str:
+            return attach(self._box.pastes.unfold(prompt) if expand else prompt, along)
+
+        result = await agent.send_message(text if expand else complete(text), expand=expand, complete=complete)
         await self._front.all_told()
         blocks = [block for message in agent.messages[before:] for block in message.blocks]
         if any(isinstance(block, TextBlock) and block.source == "user" for block in blocks):
@@ -171,11 +171,12 @@ class Errands:
             self._box.history.write(written)
             if not BY_NAME[line.name].while_working:
                 self._activity.begin(f"/{line.name}")
+            if line.name in PROMPTS:
+                await self._prompt(f"/{line.name}", remember="", expand=True)
+                return
             await self._desk.run(line.name, line.arguments)
             self._front.tell_status()
-        elif (custom := self._front.custom.get(line.name)) is not None:
-            await self._prompt(custom.prompt(line.arguments), remember=written)
-        elif self._is_of_server(line.name):
+        elif line.name in self._front.custom or self._is_of_server(line.name):
             await self._typed(written)
         else:
             await self._front.say(Warning_(unknown(line.name, self._front.custom)))
@@ -183,6 +184,15 @@ class Errands:
     def _is_of_server(self, name: str) -> bool:
         servers = self._front.agent.mcp
         return servers is not None and any(one.command == f"/{name}" for one in servers.prompts())
+
+    async def _remember(self, line: str) -> None:
+        if not line:
+            return
+        self._box.history.write(f"#{line}")
+        self._activity.begin("AGENTS.md")
+        told = await self._front.agent.remember(line)
+        await self._front.all_told()
+        await self._front.say(Warning_(told) if told.startswith("Not ") else Info(told))
 
     async def _run_shell(self, command: str) -> None:
         if not command:

@@ -22,6 +22,7 @@ from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
 from wave_agent.messages import (
     HARNESS,
+    AsideUpdated,
     Block,
     BlockAdded,
     Change,
@@ -142,13 +143,13 @@ class Recorder:
                 for record in self._release():
                     self._write(record)
                 self._write(_user_line((TextBlock(text, "user"),)))
-            case PromptRemoved(text=text, reason=reason):
+            case PromptRemoved(text=text, reason=reason, typed=typed):
                 waited = self._release()
                 # The newest occasion among them is the prompt's own: context from its hooks is dropped with it.
                 occasion = max((record.get("occasion", 0) for record in waited), default=0)
                 from wave_agent.sessions.redaction import ErasedPrompt  # lazy: few prompts are erased
 
-                self._erased.append(ErasedPrompt(text))
+                self._erased += [ErasedPrompt(one) for one in (text, typed) if one or one is text]
                 for record in waited:
                     self._write(record)
                 blocked = {"type": "system", "subtype": "prompt_blocked", "reason": reason, "length": len(text)}
@@ -161,6 +162,8 @@ class Recorder:
                 self._write(_result_line(block) | ({} if ran is None else msgspec.to_builtins(ran)))
             case Compacted():
                 self._write({"type": "system", "subtype": "compact", **msgspec.to_builtins(change)})
+            case AsideUpdated():
+                pass  # its result is part of the prompt, if that is accepted
 
     def _release(self) -> list[Record]:
         waited, self._waiting = self._waiting or [], None

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from wave_agent.messages import Image
 from wave_agent.permissions.decision import ToolKind
+from wave_agent.rules.rule import Rule
 from wave_agent.shell.values import Placed, WriteTarget, escape
 from wave_agent.system.processes import Ledger, no_ledger
 from wave_agent.system.real_files import Seen
@@ -43,6 +44,8 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     """The former text of the file that the call changed. For hooks whose dialect includes it."""
     ends_turn: bool = False
     """The turn ends after this call."""
+    permits: tuple[Rule, ...] = ()
+    """Calls that need no consent for the rest of the turn. No rule that asks or denies gives way to it."""
     keep: Callable[[], None] = lambda: None
     """Writes what was held back (see `ToolContext.hold`). Called once it is certain that the result is not replaced."""
 

@@ -1,0 +1,115 @@
+"""Skills for the model: a list of what there is, and the tool that loads one. Loaded only if there are any."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from wave_agent.agent.command_text import fill_arguments
+from wave_agent.permissions.decision import ToolKind
+from wave_agent.rules.rule import Purpose, Rule, RuleError, parse_rule
+from wave_agent.settings.extensions import ExtensionFile, Extensions
+from wave_agent.settings.layers import ExtensionKind
+from wave_agent.text import did_you_mean, one_line, reveal
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+
+SHARE = 0.02
+"""How much of the model's window the list may take."""
+_ASSUMED_WINDOW = 100_000
+"""Tokens, if the model's window is not known."""
+_CHARACTERS = 4
+"""Per token, roughly."""
+_SHORT = 100
+"""Characters of a description when all of them do not fit."""
+_RULE = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+
+
+def model_skills(extensions: Extensions | None) -> dict[str, ExtensionFile]:
+    """The skills that the model may load."""
+    found = {} if extensions is None else extensions.of(ExtensionKind.SKILLS)
+    return {name: one for name, one in found.items() if not one.flag("disable-model-invocation", default=False)}
+
+
+def listed_skills(skills: Iterable[ExtensionFile], window: int | None) -> str:
+    """The list for the model: within its share of the window, shorter descriptions, then names only, then some."""
+    room = int((window or _ASSUMED_WINDOW) * SHARE * _CHARACTERS)
+    ordered = sorted(skills, key=lambda one: one.name)
+    for limit in (0, _SHORT, -1):
+        lines = [_line(one, limit) for one in ordered]
+        if sum(len(line) + 1 for line in lines) <= room:
+            return "\n".join(lines)
+    kept: list[str] = []
+    for line in (_line(one, -1) for one in ordered):
+        if sum(len(one) + 1 for one in kept) + len(line) > room:
+            break
+        kept.append(line)
+    return "\n".join([*kept, f"and {len(ordered) - len(kept)} more, which are not listed for want of room"])
+
+
+def _line(skill: ExtensionFile, limit: int) -> str:
+    """A limit of 0 is none; with -1 the name stands alone."""
+    when = skill.front.get("when_to_use")
+    about = " ".join(filter(None, (skill.description, one_line(when) if isinstance(when, str) else "")))
+    return f"- {skill.name}" if limit < 0 else f"- {skill.name}: {one_line(about, limit)}"
+
+
+def skill_text(skill: ExtensionFile) -> str:
+    """A skill as the model reads it."""
+    return f"Skill {skill.name}. Its files are in {os.path.dirname(skill.path)}\n\n{skill.body}"
+
+
+def allowed_by(file: ExtensionFile) -> tuple[tuple[Rule, ...], list[str]]:
+    """The calls that its `allowed-tools` permit, and what is wrong with others."""
+    given: Any = file.front.get("allowed-tools") or []
+    listed = cast(list[Any], given) if isinstance(given, list) else [given]
+    texts = _RULE.findall(given) if isinstance(given, str) else listed
+    rules: list[Rule] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(str(text), Purpose.PERMIT))
+        except RuleError as error:
+            problems.append(reveal(f"{file.place('allowed-tools')}: ignored: {error}"))
+    return tuple(rules), problems
+
+
+class SkillInput(Struct, frozen=True):
+    skill: str = msgspec.field()
+    """Its name, as listed."""
+    args: str = ""
+
+
+class Skill(Tool):
+    """Loads a skill that was there when the session started."""
+
+    name = "Skill"
+    description = (
+        "Loads a skill: instructions for a kind of task, written by the user or the project. The system prompt lists "
+        "the skills. Load one before you begin a task that it describes, then follow it; `args` is passed on to it."
+    )
+    kind = ToolKind.READS
+    Input = SkillInput
+
+    def __init__(self, skills: Mapping[str, ExtensionFile]) -> None:
+        self._skills = skills
+
+    async def run(self, arguments: SkillInput, context: ToolContext) -> ToolResult:
+        skill = self._skills.get(arguments.skill.strip().removeprefix("/"))
+        if skill is None:
+            hint = did_you_mean(arguments.skill, self._skills)
+            raise ToolInputError(f'There is no skill "{one_line(arguments.skill, 80)}"{hint}.')
+        if skill.has_changed:
+            raise ToolInputError(
+                f"The skill {skill.name} has changed since this session started, so it cannot be used. Only the user "
+                "can approve the change, with wave hooks trust; it is then used in a new session."
+            )
+        rules, problems = allowed_by(skill)
+        notes = "".join(f"\n\n[{problem}]" for problem in problems)
+        return ToolResult(
+            content=fill_arguments(skill_text(skill), arguments.args) + notes,
+            response={"skill": skill.name, "path": skill.path},
+            permits=rules,
+        )

@@ -1,0 +1,63 @@
+"""`/skills` and `/agents`: what is loaded, from where, and what was left out and why."""
+
+from collections.abc import Iterable, Iterator
+
+from textual.content import Content
+
+from wave_agent.screen.hooks_view import HookRow
+from wave_agent.screen.plain import plain
+from wave_agent.settings.extensions import ExtensionFile, Extensions, UnusedExtension
+from wave_agent.settings.layers import ExtensionKind
+from wave_agent.text import one_line, reveal
+
+
+def extension_rows(
+    extensions: Extensions | None, kinds: Iterable[ExtensionKind], built_in: Iterable[tuple[str, str]] = ()
+) -> list[HookRow]:
+    """Those of these kinds. `built_in` are the names and descriptions of what the program itself brings."""
+    rows = [_row(name, "built in", about, ()) for name, about in built_in]
+    if extensions is None:
+        return rows
+    for kind in kinds:
+        rows += [_used(one) for one in extensions.files if one.kind is kind]
+        rows += [
+            _row(both.file.name, "not used", f"{both.by.path} has the same name", _facts(both.file))
+            for both in extensions.shadowed
+            if both.file.kind is kind
+        ]
+        rows += [_left_out(one) for one in extensions.unused if one.kind is kind]
+    return rows
+
+
+def _used(one: ExtensionFile) -> HookRow:
+    name = (
+        one.name if one.kind is ExtensionKind.AGENTS or not one.flag("user-invocable", default=True) else f"/{one.name}"
+    )
+    return _row(name, one.what, one.description, _facts(one))
+
+
+def _left_out(one: UnusedExtension) -> HookRow:
+    why = f"{one.why}: wave hooks trust" if one.untrusted else f"it {one.why}"
+    return _row(one.path, "not used", why, [("file", one.path), ("problem", why)])
+
+
+def _facts(one: ExtensionFile) -> Iterator[tuple[str, str]]:
+    yield "from", f"{one.layer} ({one.path})"
+    for key, value in one.front.items():
+        yield key, one_line(str(value), 500)
+    if one.others:
+        yield "files", f"{len(one.others)} more"
+
+
+def _row(name: str, state: str, about: str, facts: Iterable[tuple[str, str]]) -> HookRow:
+    line = Content.assemble(
+        plain(f"{one_line(name, 30):<31}", "bold"),
+        plain(f"{state:<10}", "$text-warning" if state == "not used" else "$text-accent"),
+        plain(one_line(about, 80)),
+    )
+    lines = [
+        Content.assemble(plain(f"{one_line(key, 24):>10}  ", "$muted"), plain(reveal(text)))
+        for key, text in facts
+        if text
+    ]
+    return HookRow(line, Content("\n").join(lines) if lines else plain(about))
