@@ -16,6 +16,7 @@ from wave_agent.system.which import which
 
 if TYPE_CHECKING:
     from wave_agent.hooks.runners.mcp_tool import AskServer
+    from wave_agent.hooks.runners.thinking import Thinker
 
 
 def hooks_for(
@@ -27,9 +28,10 @@ def hooks_for(
     on_event: Callable[[Event], None] = lambda _: None,
     live: LiveSession | None = None,
     ask_server: "AskServer | None" = None,
+    open_thinker: "Callable[[], Thinker] | None" = None,
 ) -> HookManager:
     """Runs the hooks that apply, each only while it is as it was trusted. `outputs` is for texts too long to show.
-    `ask_server` is for hooks that call a tool of an MCP server."""
+    `ask_server` is for hooks that call a tool of an MCP server, `open_thinker` for those that ask a model."""
     settings, environment = foundation.settings, foundation.hook_environment
     refused, given = foundation.gathered.trust.problem, _nothing_more
     runner = foundation.options.hook_runner or Runners({})
@@ -38,7 +40,9 @@ def hooks_for(
 
         python = PythonGuard(foundation.project, foundation.home, environment)
         refused, given = python.after(refused), python.environment
-        runner = foundation.options.hook_runner or hook_runner_for(settings, environment, ledger, ask_server)
+        runner = foundation.options.hook_runner or hook_runner_for(
+            settings, environment, ledger, ask_server, open_thinker
+        )
     return HookManager(
         settings.hooks.hooks,
         runner=runner,
@@ -63,6 +67,7 @@ def hook_runner_for(
     environment: Mapping[str, str],
     ledger: Ledger = no_ledger,
     ask_server: "AskServer | None" = None,
+    open_thinker: "Callable[[], Thinker] | None" = None,
 ) -> HookRunner:
     """Runs the hooks in these settings; a runner is created only for kinds that are used."""
     makers: Mapping[HookKind, Callable[[], HookRunner]] = {
@@ -73,7 +78,11 @@ def hook_runner_for(
     }
     # Commands also read the variables that hooks export.
     wanted = {HookKind.COMMAND, *(hook.kind for hook in settings.hooks.hooks)}
-    return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
+    found = {kind: make() for kind, make in makers.items() if kind in wanted}
+    if HookKind.PROMPT in wanted or HookKind.AGENT in wanted:
+        thinking = _thinking(open_thinker)
+        found |= {HookKind.PROMPT: thinking, HookKind.AGENT: thinking}
+    return Runners(found)
 
 
 def _processes(environment: Mapping[str, str], ledger: Ledger) -> HookRunner:
@@ -92,6 +101,12 @@ def _mcp_tools(ask_server: "AskServer | None") -> HookRunner:
     from wave_agent.hooks.runners.mcp_tool import McpToolRunner, no_servers  # lazy: only for hooks that ask a server
 
     return McpToolRunner(ask_server or no_servers)
+
+
+def _thinking(open_thinker: "Callable[[], Thinker] | None") -> HookRunner:
+    from wave_agent.hooks.runners.thinking import NoThinker, ThinkingRunner  # lazy: only for hooks that ask a model
+
+    return ThinkingRunner(NoThinker() if open_thinker is None else open_thinker())
 
 
 def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:

@@ -53,6 +53,7 @@ from wave_agent.tools.shells import directory_left, earlier_shells
 
 if TYPE_CHECKING:
     from wave_agent.agent.file_watch import FileWatch
+    from wave_agent.hooks.runners.thinking import Thinker
     from wave_agent.mcp.session import McpSession
     from wave_agent.mcp.values import Elicit
     from wave_agent.permissions.sandbox import Sandbox
@@ -268,6 +269,24 @@ def _hooks(ground: Ground) -> HookManager:
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
         ),
         ask_server=None if ground.mcp is None else ground.mcp.ask_for_hook,
+        open_thinker=partial(_thinker, ground),
+    )
+
+
+def _thinker(ground: Ground) -> "Thinker":
+    from wave_agent.agent.hook_questions import ReadingPlace  # lazy, as the next one: only for hooks that ask a model
+    from wave_agent.agent.hook_thinking import HookThinker
+
+    return HookThinker(
+        ground.foundation,
+        usual_model=lambda: ground.windows.current.name,
+        spending=ground.spending,
+        place=ReadingPlace(
+            outputs=ground.outputs,
+            environment=ground.variables,
+            ledger=ground.leftovers.entry,
+            sandbox=ground.sandbox,
+        ),
     )
 
 

@@ -218,6 +218,10 @@ class EventRow(Struct, frozen=True, kw_only=True):
     """Hooks can rewrite the input: rewrite phase, composition, second look."""
     after_tool: bool = False
     """The event fires after a tool call."""
+    asks_models: bool = False
+    """Hooks of type `prompt` and `agent` can run."""
+    objection_may_end_turn: bool = False
+    """A model's objection also ends the turn, for a hook with `continueOnBlock: false`."""
     waited: bool = True
     """False if nothing depends on the hooks: they are started but not awaited."""
     deadline: float | None = None
@@ -297,6 +301,7 @@ _ROWS = (
         when="the user has submitted a prompt, before the model sees it",
         target=None,
         timeout=30,
+        asks_models=True,
         stdin=(
             StdinField("prompt", "string", "what the user wrote"),
             StdinField("user_prompt", "string", "the same"),
@@ -315,6 +320,8 @@ _ROWS = (
         event=HookEvent.PRE_TOOL_USE,
         when="the model has called a tool, before it runs",
         target="tool_name",
+        asks_models=True,
+        objection_may_end_turn=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField(
@@ -346,6 +353,8 @@ _ROWS = (
         target="tool_name",
         after_tool=True,
         timeout=600,
+        asks_models=True,
+        objection_may_end_turn=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField(
@@ -372,6 +381,7 @@ _ROWS = (
         when="the model has finished its answer and the turn is about to end",
         target=None,
         timeout=600,
+        asks_models=True,
         stdin=(
             StdinField(
                 "stop_hook_active", "boolean", "true if a Stop hook has already kept the agent working on this prompt"
@@ -432,6 +442,7 @@ _ROWS = (
         event=HookEvent.PERMISSION_REQUEST,
         when="a tool call needs permission, before the user is asked",
         target="tool_name",
+        asks_models=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField("permission_suggestions", "array", "rules that would answer the question permanently"),
@@ -462,6 +473,7 @@ _ROWS = (
         target="tool_name",
         after_tool=True,
         timeout=600,
+        asks_models=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField("error", "string", "the reason, as the model reads it"),
