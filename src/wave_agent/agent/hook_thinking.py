@@ -3,11 +3,12 @@
 Loaded only if the settings contain such a hook.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from wave_agent.agent.hook_questions import AskedModel, ReadingPlace, judged
-from wave_agent.agent.model_choice import model_for
+from wave_agent.agent.model_choice import model_for, model_name_for
 from wave_agent.agent.options import Foundation, WindowFinder
 from wave_agent.agent.spending import Spending
 from wave_agent.errors import WaveError
@@ -16,7 +17,6 @@ from wave_agent.hooks.execution import Opinion
 from wave_agent.hooks.questions import Question
 from wave_agent.hooks.runners.thinking import Used
 from wave_agent.models.base import Model
-from wave_agent.models.prices import Prices
 from wave_agent.settings.layers import Settings
 
 
@@ -29,45 +29,50 @@ def hook_model(question: Question, settings: Settings, usual: str) -> str:
 
 
 class HookThinker:
-    """Asks models for a session's hooks, over connections of their own: what the session's client knows about its
-    model and conversation stays as it is."""
+    """Asks models for hooks, over connections of its own: what a session's client knows about its model and its
+    conversation stays as it is."""
 
     def __init__(
         self,
-        foundation: Foundation,
+        settings: Settings,
         *,
+        client: Model | Callable[[str], Model],
         usual_model: Callable[[], str],
+        home: Path,
         spending: Spending | None = None,
-        place: ReadingPlace,
+        read: Callable[[AskedModel, Question], Awaitable[Opinion]] | None = None,
     ) -> None:
-        """`usual_model` is asked if neither the hook nor the settings name one. `spending` counts the
-        tokens."""
-        self._foundation = foundation
+        """`client` belongs to the caller, or is opened with the name of the first model that is asked. `usual_model` is
+        asked if neither the hook nor the settings name one. `spending` counts the tokens. `home` has the user's
+        settings. `read` answers questions of `agent` hooks."""
+        self._settings = settings
+        self._client = client
         self._usual_model = usual_model
+        self._home = home
         self._session = spending or Spending(lambda _: None)
-        self._place = place
-        self._model: Model | None = None
+        self._read = read
+        self._opened: Model | None = None
 
     async def think(self, question: Question, used: Used) -> Opinion:
-        settings = self._foundation.settings
-        name = hook_model(question, settings, self._usual_model())
+        name = hook_model(question, self._settings, self._usual_model())
+        model = self._model(name)
         used(name, 0)
-        with self._counted(name, used) as spending:
-            asked = AskedModel(self._client(name), name, settings.models.get(name, {}), spending)
+        with self._counted(model, name, used) as spending:
+            asked = AskedModel(model, name, self._settings.models.get(name, {}), spending)
             if not question.reads:
                 return await judged(asked, question)
-            from wave_agent.agent.reading_hook import read_and_judge  # lazy: few hooks read
-
-            return await read_and_judge(asked, question, self._foundation, self._place)
+            if self._read is None:
+                raise WaveError("no model can read the project here")
+            return await self._read(asked, question)
 
     @contextmanager
-    def _counted(self, name: str, used: Used) -> Generator[Spending]:
+    def _counted(self, model: Model, name: str, used: Used) -> Generator[Spending]:
         """Whatever happens, what was used is counted."""
-        session, foundation = self._session, self._foundation
+        session = self._session
         if session.is_used_up:
             raise WaveError(session.why_used_up)
-        spending = session.for_hook(self._prices)
-        spending.require_prices(name, foundation.home)
+        spending = session.for_hook(lambda name: WindowFinder(model, name, self._settings, lambda _: None).prices)
+        spending.require_prices(name, self._home)
         try:
             yield spending
         finally:
@@ -75,20 +80,45 @@ class HookThinker:
             session.add_for_hook(spending.total)
             used(name, usage.input_tokens + usage.output_tokens)
 
-    def _prices(self, name: str) -> Prices | None:
-        return WindowFinder(self._client(name), name, self._foundation.settings, lambda _: None).prices
-
-    def _client(self, name: str) -> Model:
-        foundation = self._foundation
-        options = foundation.options
-        if options.model_client is not None:
-            return options.model_client
-        if self._model is None:
-            settings, environment = foundation.settings, foundation.environment
-            self._model = model_for(options.wishes, settings, environment, model=name, home=foundation.home)
-        return self._model
+    def _model(self, name: str) -> Model:
+        if not callable(self._client):
+            return self._client
+        if self._opened is None:
+            self._opened = self._client(name)
+        return self._opened
 
     async def close(self) -> None:
-        model, self._model = self._model, None
-        if model is not None:
-            await model.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+
+def thinker_for(
+    foundation: Foundation,
+    place: ReadingPlace,
+    *,
+    usual_model: Callable[[], str] | None = None,
+    spending: Spending | None = None,
+) -> HookThinker:
+    """Asks the models that the options, the environment and the settings describe. Outside a session, where there is no
+    `usual_model`, that is the model a session would use."""
+    options, settings, environment, home = (
+        foundation.options, foundation.settings, foundation.environment, foundation.home,
+    )  # fmt: skip
+
+    def client(name: str) -> Model:
+        return model_for(options.wishes, settings, environment, model=name, home=home)
+
+    async def read(asked: AskedModel, question: Question) -> Opinion:
+        from wave_agent.agent.reading_hook import read_and_judge  # lazy: few hooks read
+
+        return await read_and_judge(asked, question, foundation, place)
+
+    return HookThinker(
+        settings,
+        client=options.model_client or client,
+        usual_model=usual_model or (lambda: model_name_for(options.model, settings, environment)),
+        home=home,
+        spending=spending,
+        read=read,
+    )

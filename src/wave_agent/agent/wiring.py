@@ -275,19 +275,16 @@ def _hooks(ground: Ground) -> HookManager:
 
 def _thinker(ground: Ground) -> "Thinker":
     from wave_agent.agent.hook_questions import ReadingPlace  # lazy, as the next one: only for hooks that ask a model
-    from wave_agent.agent.hook_thinking import HookThinker
+    from wave_agent.agent.hook_thinking import thinker_for
 
-    return HookThinker(
-        ground.foundation,
-        usual_model=lambda: ground.windows.current.name,
-        spending=ground.spending,
-        place=ReadingPlace(
-            outputs=ground.outputs,
-            environment=ground.variables,
-            ledger=ground.leftovers.entry,
-            sandbox=ground.sandbox,
-        ),
+    place = ReadingPlace(
+        outputs=ground.outputs,
+        environment=ground.variables,
+        ledger=ground.leftovers.entry,
+        sandbox=ground.sandbox,
     )
+    usual = ground.windows
+    return thinker_for(ground.foundation, place, usual_model=lambda: usual.current.name, spending=ground.spending)
 
 
 def _briefing(ground: Ground) -> Briefing:

@@ -77,6 +77,8 @@ class DialectRow(Struct, frozen=True, kw_only=True):
     """Trusting an HTTP hook covers its host and the variables it lists, and its response need not be JSON."""
     continues_on_block: bool = True
     """`continueOnBlock` of a hook that asks a model, unless it is set."""
+    model_words: frozenset[str] = frozenset()
+    """Values of `model` that only that agent understands: they mean the usual model."""
     takes_other_types: bool = False
     """An entry of an unsupported type is a hook that fails every time; otherwise the entry is invalid."""
     follows_session: bool = False
@@ -223,6 +225,7 @@ DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
             has_arguments=False,
             names_its_services=True,
             continues_on_block=False,
+            model_words=frozenset({"haiku", "sonnet", "opus", "inherit", "default"}),
             takes_other_types=True,
             follows_session=True,
             stdin=(

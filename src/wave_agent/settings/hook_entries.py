@@ -222,8 +222,7 @@ def short_name(command: str) -> str:
         if file != word or re.fullmatch(r"[\w-]+\.\w{1,4}", file):
             return strip_controls(file)[:_NAME_LENGTH] or "hook"
         break
-    short = strip_controls(" ".join(rest.split())) or "hook"
-    return short if len(short) <= _NAME_LENGTH else f"{_whole_words(short[: _NAME_LENGTH - 1])}…"
+    return _first_words(rest) or "hook"
 
 
 def _whole_words(text: str) -> str:
@@ -405,6 +404,9 @@ class _EntryLoader:
         if run.kind in THINKING and not group.row.asks_models:
             able = _events_with(lambda row: row.asks_models)
             raise BrokenError((*path, "type"), f"{run.kind} hooks cannot run on {group.row.event}, only on {able}")
+        if run.model in columns.model_words:
+            self.warn((*path, "model"), f'"{run.model}" is a name of another agent; the usual model is asked')
+            run = replace(run, model="")
         if run.kind is HookKind.ABSENT:
             self.warn((*path, "type"), f"{why_absent(run.command)}, so every run of this hook fails")
         if run.header_env and not columns.names_its_services:
@@ -588,7 +590,14 @@ def _text(entry: Mapping[str, Any], key: str, path: Path) -> str:
     return " ".join(strip_controls(value).split())
 
 
+def _first_words(prompt: str) -> str:
+    short = strip_controls(" ".join(prompt.split()))
+    return short if len(short) <= _NAME_LENGTH else f"{_whole_words(short[: _NAME_LENGTH - 1])}…"
+
+
 def _default_name(run: RunFields) -> str:
+    if run.kind in THINKING:
+        return _first_words(run.command)
     if run.kind is HookKind.ABSENT:
         return f"{absent_type(run.command)} hook"
     if run.kind is HookKind.FUNCTION:

@@ -30,8 +30,11 @@ class Thinker(Protocol):
 class NoThinker:
     """For runs without a model."""
 
+    def __init__(self, why: str = "no model is asked here") -> None:
+        self._why = why
+
     async def think(self, question: Question, used: Used) -> Opinion:
-        raise WaveError("no model is asked here")
+        raise WaveError(self._why)
 
     async def close(self) -> None:
         pass
