@@ -114,7 +114,7 @@ COLUMNS = (
     ),
     Column(
         "continues_on_block",
-        "`continueOnBlock` of `prompt` and `agent` hooks, if not set",
+        "`continueOnBlock` of `prompt` hooks, if not set",
         _always,
         lambda row: (
             "true: the model gets the objection and goes on"

@@ -76,7 +76,7 @@ class DialectRow(Struct, frozen=True, kw_only=True):
     names_its_services: bool = False
     """Trusting an HTTP hook covers its host and the variables it lists, and its response need not be JSON."""
     continues_on_block: bool = True
-    """`continueOnBlock` of a hook that asks a model, unless it is set."""
+    """`continueOnBlock` of a `prompt` hook, unless it is set."""
     model_words: frozenset[str] = frozenset()
     """Values of `model` that only that agent understands: they mean the usual model."""
     takes_other_types: bool = False

@@ -427,7 +427,9 @@ class _EntryLoader:
             name=_text(entry, "name", path) or _default_name(run),
             **asdict(run),
             condition=self.condition(group, entry, path),
-            continue_on_block=_flag(entry, "continueOnBlock", path, default=columns.continues_on_block),
+            continue_on_block=_flag(
+                entry, "continueOnBlock", path, default=columns.continues_on_block or run.kind is not HookKind.PROMPT
+            ),
             timeout=self.timeout(group.row, run.kind, entry, path),
             is_async=is_async,
             on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is HookKind.FUNCTION),
