@@ -426,13 +426,14 @@ BROKEN_ENTRIES = [
     pytest.param(["./x"], "must be an object with a command, not a list", (), id="a list"),
     pytest.param(
         {"command": "x", "type": "comand"},
-        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http, mcp_tool",
+        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http, mcp_tool, "
+        "prompt, agent",
         ("type",),
         id="a misspelt type",
     ),
     pytest.param(
         {"type": 7},
-        "7 is not a type of hook; expected one of command, python, http, mcp_tool",
+        "7 is not a type of hook; expected one of command, python, http, mcp_tool, prompt, agent",
         ("type",),
         id="a number as type",
     ),
