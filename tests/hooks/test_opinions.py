@@ -1,6 +1,7 @@
 """The answers of models, read strictly."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ def test_a_valid_answer_is_an_opinion(text: str, opinion: Opinion) -> None:
     [
         ("", "not one JSON object"),
         ("ok", "not one JSON object"),
-        ("[true]", "not one JSON object: an array, not an object"),
+        ("[true]", "not one JSON object: a list, not an object"),
         ('Sure: {"ok": true}', "not one JSON object"),
         ('{"ok": true} {"ok": true}', "unexpected text after the end"),
         ('{"ok": false, "reason": "x", "ok": true}', 'duplicate key "ok"'),
@@ -40,14 +41,13 @@ def test_a_valid_answer_is_an_opinion(text: str, opinion: Opinion) -> None:
         ('{"ok": "true"}', '"ok" must be true or false, not "true"'),
         ('{"ok": false}', 'there is no "reason"'),
         ('{"ok": false, "reason": " \\n"}', 'there is no "reason"'),
-        ('{"ok": false, "reason": ["x"]}', '"reason" must be a string, not an array'),
+        ('{"ok": false, "reason": ["x"]}', '"reason" must be a string, not a list'),
         ('{"ok": false, "reason": "x", "impossible": 1}', '"impossible" must be true or false, not a number'),
     ],
 )
 def test_any_other_answer_is_an_error_that_says_why(text: str, problem: str) -> None:
-    with pytest.raises(OpinionError, match=".*") as raised:
+    with pytest.raises(OpinionError, match=re.escape(problem)):
         opinion_in(text)
-    assert problem in str(raised.value)
 
 
 @rows("answer", [None, "ok", [True], 5])
