@@ -28,6 +28,8 @@ PURE := \
 	src/wave_agent/hooks/journal_entries.py \
 	src/wave_agent/hooks/kinds.py \
 	src/wave_agent/hooks/matcher.py \
+	src/wave_agent/hooks/opinions.py \
+	src/wave_agent/hooks/questions.py \
 	src/wave_agent/hooks/reader.py \
 	src/wave_agent/hooks/semantics.py \
 	src/wave_agent/hooks/stage.py \

@@ -25,7 +25,7 @@ class HookRun(Struct, frozen=True, kw_only=True):
     outcome: str
     """`none`, `context`, `allow`, `ask`, `deny`, `block`, `stop` or `failure`."""
     failure: str | None
-    """`timeout`, `signal`, `spawn`, `exit` or `json`."""
+    """`timeout`, `signal`, `spawn`, `exit`, `json`, `mcp` or `answer`."""
     mode: str
     look: int
     rewrote: bool
@@ -50,6 +50,12 @@ class HookRun(Struct, frozen=True, kw_only=True):
     """The hook's position in the configuration."""
     started: str = ""
     """Start time, formatted as in records. Empty in journals of older versions."""
+    model: str = ""
+    """The model that the hook asked."""
+    tokens: int = 0
+    """The tokens of its requests to that model."""
+    answer: Mapping[str, Any] | None = None
+    """What that model answered: `ok`, `reason` and `impossible`."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape of the command line's `hooks`."""

@@ -116,7 +116,7 @@ def ours(situation: Situation, arena: Path) -> Seen:
         script = chain((reply if reply.tool_calls else "Done." for reply in replies), repeat("Done."))
 
         def answer(request: RecordedRequest) -> Reply | str:
-            return next(script) if request.body.get("tools") else situation.aside
+            return situation.aside if _is_question(request.body) else next(script)
 
         server = stack.enter_context(RecordingModelServer.in_thread(repeat(answer)))
         _prepare(situation, arena, stack)
@@ -126,10 +126,15 @@ def ours(situation: Situation, arena: Path) -> Seen:
         endpoint = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "scripted", "WAVE_API_KEY": "key"}
         environment = {**_environment(arena), **endpoint, "WAVE_HOME": str(state)}
         ended = _run([WAVE, *_arguments(situation), "--trust"], arena / "project" / situation.start, environment)
-        requests = [request.body for request in server.requests if request.body.get("tools")]
+        requests = [request.body for request in server.requests if not _is_question(request.body)]
     heard = ["\n".join(_heard(request)) for request in requests]
     results = [_text(message["content"]) for message in _last(requests) if message["role"] == "tool"]
     return _seen(arena, heard, results, ended)
+
+
+def _is_question(body: Mapping[str, Any]) -> bool:
+    """Whether this is a request of a hook, which can be answered by a verdict."""
+    return any(tool["function"]["name"] == "verdict" for tool in body.get("tools", ()))
 
 
 def _arguments(situation: Situation) -> list[str]:

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from tests.conformance.wave_adapter import KINDS, load, why_invalid
+from tests.conformance.wave_adapter import KINDS, load, runner_for, why_invalid
 from wave_agent.agent.agent import Agent
-from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.options import Foundation, Options
 from wave_agent.agent.result import Callbacks, Result
 from wave_agent.agent.wiring import lay_ground, make_parts
@@ -240,7 +239,7 @@ def _agent(
             system_prompt="",
             can_use_tool=approver,
             callbacks=Callbacks(on_event=hear),
-            hook_runner=hook_runner_for(settings, os.environ),
+            hook_runner=runner_for(request, settings),
             mcp_host=server,
             mcp_servers={server.question.server: {"command": "not-started"}} if server else None,
             elicit=server.user if server else None,

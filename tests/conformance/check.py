@@ -80,6 +80,7 @@ KEYS = {  # What each kind of object in the corpus may hold.
         "nullable",
         "required",
         "unattended",
+        "answers",
     },
     "run": {"exit", "stdout", "json", "stderr", "stdout_base64", "stderr_base64", "pad_stdout", "delay", "signal"}
     | {"hang", "ignore_term", "missing", "if_stdin_contains"},
@@ -103,7 +104,7 @@ WORDS: dict[str, tuple[object, ...]] = {  # The values that a key may have, wher
     "flow": ("proceed", "allow", "ask", "block", "stop"),
     "permission": ("allow", "ask", "deny"),
     "outcome": ("none", "context", "allow", "ask", "deny", "block", "stop", "failure"),
-    "failure": (None, "timeout", "signal", "spawn", "exit", "json", "mcp"),
+    "failure": (None, "timeout", "signal", "spawn", "exit", "json", "mcp", "answer"),
 }
 
 

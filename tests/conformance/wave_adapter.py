@@ -12,12 +12,16 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.hook_runners import hook_runner_for
-from wave_agent.errors import SettingsError
+from wave_agent.errors import SettingsError, WaveError
 from wave_agent.events import Event, Notice
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect, has_failed, heard_by
 from wave_agent.hooks.events import Decision, Flow, HookEvent
+from wave_agent.hooks.execution import HookRunner, Opinion
 from wave_agent.hooks.manager import HookManager, SessionFacts
+from wave_agent.hooks.opinions import OpinionError, opinion_in, opinion_of
+from wave_agent.hooks.questions import Question
+from wave_agent.hooks.runners.thinking import Used
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide
@@ -28,6 +32,31 @@ from wave_agent.settings.layers import Settings, merge_settings
 KINDS = {"Read": ToolKind.READS, "Glob": ToolKind.READS, "Grep": ToolKind.READS, "TodoWrite": ToolKind.READS}
 KINDS |= {"Write": ToolKind.EDITS, "Edit": ToolKind.EDITS}
 FLOWS = {Flow.END_TURN: "stop", Flow.CONFIRM: "ask", Flow.PROCEED: "proceed", Flow.JUDGE: "proceed"}
+
+
+class GivenAnswers:
+    """Stands for the models of a case: each policy gets the answer that the case has for it."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self._answers = answers
+
+    async def think(self, question: Question, used: Used) -> Opinion:
+        if question.policy not in self._answers:
+            raise WaveError("no model is configured")
+        used("scripted", 7)
+        try:
+            answer = self._answers[question.policy]
+            return opinion_in(answer) if isinstance(answer, str) else opinion_of(answer)
+        except OpinionError as error:
+            raise WaveError(f"the answer is not valid: {error}") from None
+
+    async def close(self) -> None:
+        pass
+
+
+def runner_for(request: Mapping[str, Any], settings: Settings) -> HookRunner:
+    answers = request.get("options", {}).get("answers", {})
+    return hook_runner_for(settings, os.environ, open_thinker=lambda: GivenAnswers(answers))
 
 
 async def observe(request: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +82,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     )
     manager = HookManager(
         config.hooks,
-        runner=hook_runner_for(settings, os.environ),
+        runner=runner_for(request, settings),
         session=session,
         environment=dict(os.environ),
         on_event=hear,

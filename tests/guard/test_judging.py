@@ -10,6 +10,8 @@ import pytest
 from tests.guard.judging import Arena
 from wave_agent.guard.answers import HostReply
 from wave_agent.guard.hosts import HOSTS
+from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
 
 SHELLS: dict[str, tuple[str, Any]] = {
     "claude": ("PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "git push"}}),
@@ -264,3 +266,20 @@ def test_hooks_that_the_host_runs_itself_do_not_run_twice(arena: Arena) -> None:
     env: dict[str, Any] = {"CLAUDE_CONFIG_DIR": str(claude)}
     assert arena.judge("claude", "PreToolUse", arena.call("ls"), **env) == HostReply()
     assert arena.judge("kimi", "PreToolUse", {**arena.call("ls"), "tool_name": "Shell"}, **env).status == 2
+
+
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+def test_a_hook_that_asks_a_model_asks_the_one_that_is_configured(arena: Arena, kind: str) -> None:
+    hook = {"type": kind, "prompt": "No pushes.", "name": "judge", "onFailure": "block"}
+    arena.hooks({"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}, hookModel="small")
+    reply = arena.bash("git push")
+    assert denies(reply)
+    assert "Hook judge got no answer: No server is configured for the model small" in reply.stdout + reply.stderr
+    objects = Reply(tool_calls=[call("verdict", ok=False, reason="Not from here.")])
+    with RecordingModelServer.in_thread([objects]) as server:
+        reply = arena.bash("git push", WAVE_BASE_URL=server.base_url, WAVE_API_KEY="key")
+    assert denies(reply)
+    assert "Not from here." in reply.stdout + reply.stderr
+    (request,) = server.requests
+    assert request.body["model"] == "small"
+    assert '"host": "claude"' in request.body["messages"][1]["content"]

@@ -234,23 +234,34 @@ def test_our_own_settings_can_say_for_whom_a_hook_was_written() -> None:
 
 
 def test_a_file_of_another_agent_cannot_say_that_its_hooks_are_ours() -> None:
-    text = '{"hooks": {"Stop": [{"command": "./x", "dialect": "wave"}, {"type": "agent", "onFailure": "block"}]}}'
+    text = '{"hooks": {"Stop": [{"command": "./x", "dialect": "wave"}, {"type": "webhook", "onFailure": "block"}]}}'
     source = replace(parse_settings(text, Layer.PROJECT, "theirs.json"), dialect=Dialect.CLAUDE)
     found = load_hooks([source])
     assert [(hook.dialect, hook.kind, hook.name) for hook in found.hooks] == [
         (Dialect.CLAUDE, HookKind.COMMAND, "x"),
-        (Dialect.CLAUDE, HookKind.ABSENT, "agent hook"),
+        (Dialect.CLAUDE, HookKind.ABSENT, "webhook hook"),
     ]
     assert [(issue.broken, issue.fatal) for issue in found.issues] == [(False, False)]
 
 
 async def test_a_hook_of_a_type_that_there_is_not_is_taken_for_a_command_by_no_runner(tmp_path: Path) -> None:
-    config = ours(type="prompt", prompt="$(touch ran)", dialect="claude", name="asks")
+    config = ours(type="webhook", prompt="$(touch ran)", dialect="claude", name="asks")
     session = SessionFacts(session_id="s", transcript_path="", project_dir=str(tmp_path), home=str(tmp_path))
     manager = HookManager(config.hooks, runner=ProcessRunner(), session=session, environment={})
     outcome = await manager.run(HookEvent.PRE_TOOL_USE, {"tool_name": "Bash", "tool_input": {}})
     assert [note.text for note in outcome.to_user] == [
-        'Hook asks could not be started: this agent has no hooks of type "prompt"'
+        'Hook asks could not be started: this agent has no hooks of type "webhook"'
     ]
     assert outcome.failed_open == 1
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_prompt_is_never_run_as_a_command(tmp_path: Path) -> None:
+    config = ours(type="prompt", prompt="$(touch ran)", name="asks")
+    session = SessionFacts(session_id="s", transcript_path="", project_dir=str(tmp_path), home=str(tmp_path))
+    manager = HookManager(config.hooks, runner=ProcessRunner(), session=session, environment={})
+    outcome = await manager.run(HookEvent.PRE_TOOL_USE, {"tool_name": "Bash", "tool_input": {}})
+    assert [note.text for note in outcome.to_user] == [
+        "Hook asks could not be started: hooks of type prompt do not run as processes"
+    ]
     assert not (tmp_path / "ran").exists()

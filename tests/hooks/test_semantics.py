@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.rows import rows
 from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
-from wave_agent.hooks.execution import HookExecutionResult
+from wave_agent.hooks.execution import HookExecutionResult, Opinion
 from wave_agent.hooks.semantics import (
     RULES,
     ExitClass,
@@ -40,6 +40,7 @@ from wave_agent.hooks.verdicts import (
     Rewrite,
     Role,
     Said,
+    TellRefused,
     TellUser,
     ToUser,
     Verdict,
@@ -1219,3 +1220,55 @@ def test_without_hooks_an_event_has_the_outcome_of_no_verdicts(
     merged = merge(event, [])
     expected = replace(merged, tool_input=tool_input or {}) if EVENTS[event].has_rewrites else merged
     assert without_hooks(event, tool_input) == expected
+
+
+# -------------------------------------------------------------------------------------------------- opinions of models
+
+THINKING = [event for event, row in EVENTS.items() if row.asks_models]
+NO = Opinion(ok=False, reason="No.")
+
+
+def thought(event: HookEvent, opinion: Opinion, **more: Any) -> Verdict:
+    return read(event, HookExecutionResult(exit_code=0, opinion=opinion), name="h", **more)
+
+
+@rows("event", THINKING)
+@rows("continues", [True, False])
+def test_a_model_that_does_not_object_has_no_opinion(event: HookEvent, continues: bool) -> None:
+    agrees = Opinion(ok=True, reason="fine")
+    assert thought(event, agrees, on_failure=OnFailure.BLOCK, continue_on_block=continues) == Verdict()
+
+
+@rows("event", THINKING)
+def test_a_model_that_objects_blocks(event: HookEvent) -> None:
+    verdict = thought(event, NO)
+    assert verdict.decision is Decision.BLOCK
+    assert verdict.failure is None
+    outcome = merge(event, [RankedVerdict(position=0, name="h", verdict=verdict)])
+    assert outcome.flow is EVENTS[event].flow[Decision.BLOCK]
+    assert outcome.reason == "No."
+
+
+def test_the_model_hears_why_its_call_was_refused_although_the_reason_is_for_the_user() -> None:
+    assert thought(HookEvent.PERMISSION_REQUEST, NO).effects == (Block("No."), TellRefused("No."))
+
+
+def test_an_objection_ends_the_turn_only_where_that_can_be_chosen() -> None:
+    ends = [event for event in THINKING if thought(event, NO, continue_on_block=False).decision is Decision.STOP]
+    assert ends == [PRE, POST]
+
+
+def test_what_is_impossible_does_not_keep_the_agent_working() -> None:
+    impossible = Opinion(ok=False, reason="No.", impossible=True)
+    assert thought(STOP, impossible).decision is Decision.NONE
+    assert [type(effect) for effect in thought(STOP, impossible).effects] == [TellUser]
+    assert thought(PRE, impossible).decision is Decision.BLOCK
+
+
+@rows("on_failure", OnFailure)
+def test_no_answer_is_a_failure_and_never_a_consent(on_failure: OnFailure) -> None:
+    for event in THINKING:
+        result = HookExecutionResult(error="the server is down", by_model=True)
+        (failure,) = read(event, result, name="h", on_failure=on_failure).effects
+        blocks = on_failure is OnFailure.BLOCK
+        assert failure == Failure(FailureKind.ANSWER, "Hook h got no answer: the server is down", blocks=blocks)

@@ -293,6 +293,21 @@ def test_a_service_that_is_asked_before_a_tool_is_a_guard(bench: Workbench) -> N
         assert bench.codes() == codes
 
 
+def test_a_prompt_is_a_guard_that_costs_tokens(bench: Workbench) -> None:
+    hook = {"type": "prompt", "prompt": "No pushes."}
+    for more, codes in (
+        ({}, ["W112", "W121"]),
+        ({"if": "Bash(git push:*)"}, ["W112"]),
+        ({"onFailure": "block", "if": "Bash(git push:*)", "prompt": "Judge $ARGUMENTS"}, []),
+        ({"onFailure": "block", "if": "Bash(git:*)", "prompt": "Is ${tool_input.command} fine?"}, ["W120"]),
+        ({"onFailure": "block", "if": "Bash(git:*)", "prompt": "Is {{command}} fine?"}, ["W120"]),
+        ({"async": True}, ["W111"]),
+    ):
+        settings = {"hooks": {"PreToolUse": [{"hooks": [{**hook, **more}]}]}}
+        bench.write(".wave/settings.json", json.dumps(settings), 0o644)
+        assert bench.codes() == codes
+
+
 def test_a_function_in_a_file_is_there_and_a_service_is_left_alone(bench: Workbench) -> None:
     hooks = [
         {"type": "python", "target": "gone.py:check", "onFailure": "block"},

@@ -228,21 +228,46 @@ def test_a_service_that_no_setting_lists_is_not_asked(theirs: Project) -> None:
     assert not (theirs.directory / "ran").exists()
 
 
-@pytest.mark.parametrize("kind", ["prompt", "agent"])
-def test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it(theirs: Project, kind: str) -> None:
-    guard = {"type": kind, "prompt": "Is this safe? $ARGUMENTS"}
+def test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it(theirs: Project) -> None:
+    guard = {"type": "webhook", "target": "Is this safe?"}
     found = run(theirs, {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}, TOUCH, "done")
     assert (theirs.directory / "ran").exists()
-    assert f'this agent has no hooks of type "{kind}", so every run of this hook fails' in found.stderr
+    assert 'this agent has no hooks of type "webhook", so every run of this hook fails' in found.stderr
     assert found.ran() == ["PreToolUse failure"]
     assert found.result["hooks_failed_open"] == 1
     (theirs.directory / "ran").unlink()
     blocking = {"PreToolUse": [{"matcher": "Bash", "hooks": [{**guard, "onFailure": "block"}]}]}
     for hooks, flags in ((blocking, ()), ({"PreToolUse": [{"matcher": "Bash", **guard}]}, ("--strict-hooks",))):
         found = run(theirs, hooks, TOUCH, "done", flags=flags)
-        assert f'no hooks of type "{kind}"' in found.requests[1][-1]["content"]
+        assert 'no hooks of type "webhook"' in found.requests[1][-1]["content"]
         assert not (theirs.directory / "ran").exists()
         assert found.result["hooks_failed_open"] == 0
+
+
+OBJECTS = Reply(tool_calls=[call("verdict", ok=False, reason="Not safe.")])
+
+
+def judging(kind: str = "prompt", **more: Any) -> dict[str, Any]:
+    hook = {"type": kind, "prompt": "Is this safe? $ARGUMENTS", **more}
+    return {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}
+
+
+def test_an_objection_to_a_call_is_told_to_the_model_and_the_turn_goes_on(theirs: Project) -> None:
+    found = run(theirs, judging(), TOUCH, OBJECTS)
+    assert found.result["status"] == "stopped"
+    assert "Not safe." in found.told()
+    assert not (theirs.directory / "ran").exists()
+    for hooks in (judging(continueOnBlock=True), judging("agent")):
+        found = run(theirs, hooks, TOUCH, OBJECTS, "done")
+        assert "Not safe." in found.requests[2][-1]["content"]
+        assert found.result["status"] == "completed"
+        assert not (theirs.directory / "ran").exists()
+
+
+def test_a_hook_asks_for_a_model_that_only_another_agent_knows(theirs: Project) -> None:
+    found = run(theirs, judging(model="haiku"), TOUCH, OBJECTS)
+    assert '"haiku" is a name of another agent; the usual model is asked' in found.stderr
+    assert found.ran() == ["PreToolUse stop"]
 
 
 # ------------------------------------------------------------------------------------- what was different for no reason

@@ -15,6 +15,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode, Phase, with_project
 from wave_agent.hooks.dialects import Dialect
+from wave_agent.hooks.events import EVENTS as EVENT_ROWS
 from wave_agent.hooks.events import NEVER_HERE, HookEvent, OnFailure
 from wave_agent.rules.rule import Places
 from wave_agent.settings.hook_entries import (
@@ -426,17 +427,25 @@ BROKEN_ENTRIES = [
     pytest.param(["./x"], "must be an object with a command, not a list", (), id="a list"),
     pytest.param(
         {"command": "x", "type": "comand"},
-        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http, mcp_tool",
+        "'comand' is not a type of hook (did you mean \"command\"?); expected one of command, python, http, mcp_tool, "
+        "prompt, agent",
         ("type",),
         id="a misspelt type",
     ),
     pytest.param(
         {"type": 7},
-        "7 is not a type of hook; expected one of command, python, http, mcp_tool",
+        "7 is not a type of hook; expected one of command, python, http, mcp_tool, prompt, agent",
         ("type",),
         id="a number as type",
     ),
     pytest.param({"type": "python"}, 'needs a "target"', (), id="python without a target"),
+    pytest.param({"type": "prompt"}, 'needs a "prompt"', (), id="a prompt hook without a prompt"),
+    pytest.param(
+        {"type": "agent", "prompt": "x", "model": 5},
+        "must be a string, not a number",
+        ("model",),
+        id="a number as model",
+    ),
     pytest.param({"type": "mcp_tool", "tool": "x"}, 'needs a "server"', (), id="a tool without a server"),
     pytest.param(
         {"type": "mcp_tool", "server": "s", "tool": "x", "input": [1]},
@@ -1319,3 +1328,32 @@ def test_a_field_of_hooks_has_no_effect_on_a_group_and_is_reported() -> None:
     config = load_hooks([hooks_in_code({"PreToolUse": [group]})])
     assert [hook.timeout for hook in config.hooks] != [5]
     assert any('"timeout" has no effect on a group' in str(issue) for issue in config.issues)
+
+
+def test_hooks_that_ask_a_model_have_timeouts_and_names_of_their_own() -> None:
+    long = "Refuse  everything that touches\nthe production database, whatever the reason"
+    entries = [{"type": "prompt", "prompt": "Be strict."}, {"type": "agent", "prompt": long, "timeout": 5}]
+    found = load_hooks([hooks_in_code({"Stop": [{"hooks": [*entries, {"type": "agent", "prompt": "x"}]}]})])
+    assert [(hook.timeout, hook.name) for hook in found.hooks] == [
+        (30, "Be strict."),
+        (5, "Refuse everything that touches the…"),
+        (60, "x"),
+    ]
+
+
+@rows("event", [row.event for row in EVENT_ROWS.values() if not row.asks_models])
+def test_a_hook_that_asks_a_model_is_invalid_where_its_objection_means_nothing(event: HookEvent) -> None:
+    source = parse_settings(json.dumps({"hooks": {event: [{"type": "agent", "prompt": "x"}]}}), Layer.USER, "x.json")
+    (issue,) = load_hooks([source]).issues
+    assert issue.broken
+    assert issue.message.startswith(f"agent hooks cannot run on {event}, only on UserPromptSubmit, PreToolUse, ")
+
+
+def test_a_name_of_a_model_that_only_another_agent_knows_means_the_usual_one() -> None:
+    entry = {"type": "prompt", "prompt": "x", "model": "haiku"}
+    ours, theirs = (
+        load_hooks([hooks_in_code({"Stop": [{**entry, "dialect": dialect}]})]) for dialect in ("wave", "claude")
+    )
+    assert [found.hooks[0].model for found in (ours, theirs)] == ["haiku", ""]
+    assert [found.hooks[0].continue_on_block for found in (ours, theirs)] == [True, False]
+    assert [len(found.issues) for found in (ours, theirs)] == [0, 1]

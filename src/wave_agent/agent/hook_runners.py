@@ -16,6 +16,7 @@ from wave_agent.system.which import which
 
 if TYPE_CHECKING:
     from wave_agent.hooks.runners.mcp_tool import AskServer
+    from wave_agent.hooks.runners.thinking import Thinker
 
 
 def hooks_for(
@@ -28,9 +29,11 @@ def hooks_for(
     live: LiveSession | None = None,
     ask_server: "AskServer | None" = None,
     reserve: Sequence[HookDefinition] = (),
+    open_thinker: "Callable[[], Thinker] | None" = None,
 ) -> HookManager:
     """Runs the hooks that apply, each only while it is as it was trusted. `outputs` is for texts too long to show.
-    `ask_server` is for hooks that call a tool of an MCP server. `reserve` are the hooks of subagents."""
+    `ask_server` is for hooks that call a tool of an MCP server, `open_thinker` for those that ask a model. `reserve`
+    are the hooks of subagents."""
     settings, environment = foundation.settings, foundation.hook_environment
     refused, given = foundation.gathered.trust.problem, _nothing_more
     runner = foundation.options.hook_runner or Runners({})
@@ -39,7 +42,9 @@ def hooks_for(
 
         python = PythonGuard(foundation.project, foundation.home, environment)
         refused, given = python.after(refused), python.environment
-        runner = foundation.options.hook_runner or hook_runner_for(settings, environment, ledger, ask_server, reserve)
+        runner = foundation.options.hook_runner or hook_runner_for(
+            settings, environment, ledger, ask_server, open_thinker, reserve
+        )
     return HookManager(
         settings.hooks.hooks,
         runner=runner,
@@ -65,6 +70,7 @@ def hook_runner_for(
     environment: Mapping[str, str],
     ledger: Ledger = no_ledger,
     ask_server: "AskServer | None" = None,
+    open_thinker: "Callable[[], Thinker] | None" = None,
     more: Sequence[HookDefinition] = (),
 ) -> HookRunner:
     """Runs the hooks in these settings, and more; a runner is created only for kinds that are used."""
@@ -76,7 +82,11 @@ def hook_runner_for(
     }
     # Commands also read the variables that hooks export.
     wanted = {HookKind.COMMAND, *(hook.kind for hook in (*settings.hooks.hooks, *more))}
-    return Runners({kind: make() for kind, make in makers.items() if kind in wanted})
+    found = {kind: make() for kind, make in makers.items() if kind in wanted}
+    if HookKind.PROMPT in wanted or HookKind.AGENT in wanted:
+        thinking = _thinking(open_thinker)
+        found |= {HookKind.PROMPT: thinking, HookKind.AGENT: thinking}
+    return Runners(found)
 
 
 def _processes(environment: Mapping[str, str], ledger: Ledger) -> HookRunner:
@@ -95,6 +105,12 @@ def _mcp_tools(ask_server: "AskServer | None") -> HookRunner:
     from wave_agent.hooks.runners.mcp_tool import McpToolRunner, no_servers  # lazy: only for hooks that ask a server
 
     return McpToolRunner(ask_server or no_servers)
+
+
+def _thinking(open_thinker: "Callable[[], Thinker] | None") -> HookRunner:
+    from wave_agent.hooks.runners.thinking import NoThinker, ThinkingRunner  # lazy: only for hooks that ask a model
+
+    return ThinkingRunner(NoThinker() if open_thinker is None else open_thinker())
 
 
 def _http(settings: Settings, environment: Mapping[str, str]) -> HookRunner:

@@ -54,6 +54,16 @@ class Spending:
         since the limit must end a session with such a server too."""
         self._count(Tally(Usage(), *((None, 0.0) if self.limit is None else self._costs(model, estimate()))))
 
+    def add_for_hook(self, used: Tally) -> None:
+        """Counts requests that a hook made: apart from the session's own, but towards the limit."""
+        tokens = used.usage.input_tokens + used.usage.output_tokens
+        self._count(Tally(Usage(hook_tokens=tokens), used.dollars, used.saved))
+
+    def for_hook(self, prices: Callable[[str], Prices | None]) -> "Spending":
+        """For the requests of one hook, which may cost what is left."""
+        left = None if self.limit is None else max(0.0, self.limit - (self.total.dollars or 0.0))
+        return Spending(prices, left)
+
     def _costs(self, model: str, usage: Usage) -> tuple[float | None, float]:
         prices = self._prices(model)
         return (None, 0.0) if prices is None else (prices.cost(usage), prices.saved(usage))

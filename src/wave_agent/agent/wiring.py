@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from wave_agent.agent.expansion import ExpandedPrompt, RefusedPrompt
     from wave_agent.agent.file_watch import FileWatch
     from wave_agent.agent.subagents import Subagents
+    from wave_agent.hooks.runners.thinking import Thinker
     from wave_agent.mcp.values import Elicit
 
 
@@ -269,7 +270,22 @@ def _hooks(ground: Ground) -> HookManager:
         ),
         ask_server=None if ground.mcp is None else ground.mcp.ask_for_hook,
         reserve=[hook for one in foundation.agents.values() for hook in one.hooks],
+        open_thinker=partial(_thinker, ground),
     )
+
+
+def _thinker(ground: Ground) -> "Thinker":
+    from wave_agent.agent.hook_questions import ReadingPlace  # lazy, as the next one: only for hooks that ask a model
+    from wave_agent.agent.hook_thinking import thinker_for
+
+    place = ReadingPlace(
+        outputs=ground.outputs,
+        environment=ground.variables,
+        ledger=ground.leftovers.entry,
+        sandbox=ground.sandbox,
+    )
+    usual = ground.windows
+    return thinker_for(ground.foundation, place, usual_model=lambda: usual.current.name, spending=ground.spending)
 
 
 def _briefing(ground: Ground) -> Briefing:

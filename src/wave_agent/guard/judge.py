@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +37,9 @@ from wave_agent.settings.sources import Gathered
 from wave_agent.system.credentials import without_credentials
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.registry import builtin_tools
+
+if TYPE_CHECKING:
+    from wave_agent.hooks.runners.thinking import Thinker
 
 _VERBS: Mapping[Flow, Verb | None] = {
     Flow.PROCEED: None,
@@ -94,7 +97,12 @@ class HostJudge:
         )
         live = LiveSession(attended=False, journal=earlier.runs)
         self._hooks: HookManager = hooks_for(
-            foundation, session, outputs=self._outputs, on_event=self._listen, live=live
+            foundation,
+            session,
+            outputs=self._outputs,
+            on_event=self._listen,
+            live=live,
+            open_thinker=self._thinker,
         )
         self._authority = Authority(
             mode=PermissionMode.BYPASS,
@@ -103,6 +111,16 @@ class HostJudge:
             directories=foundation.directories,
             find_protected=lambda: _protected(foundation),
         )
+
+    def _thinker(self) -> "Thinker":
+        """Hooks ask the model that is configured for us: the host does not say which one it uses."""
+        from wave_agent.agent.hook_questions import (
+            ReadingPlace,  # lazy, as the next one: only for hooks that ask a model
+        )
+        from wave_agent.agent.hook_thinking import thinker_for
+
+        environment = without_credentials(self._foundation.environment)
+        return thinker_for(self._foundation, ReadingPlace(outputs=self._outputs, environment=environment))
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, HookFinished):

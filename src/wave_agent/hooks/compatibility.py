@@ -113,8 +113,30 @@ COLUMNS = (
         "test_a_service_that_no_setting_lists_is_not_asked",
     ),
     Column(
+        "continues_on_block",
+        "`continueOnBlock` of `prompt` hooks, if not set",
+        _always,
+        lambda row: (
+            "true: the model gets the objection and goes on"
+            if row.continues_on_block
+            else "false: an objection before or after a call also ends the turn"
+        ),
+        "test_an_objection_to_a_call_is_told_to_the_model_and_the_turn_goes_on",
+    ),
+    Column(
+        "model_words",
+        "`model` of `prompt` and `agent` hooks",
+        _always,
+        lambda row: (
+            f"{', '.join(f'`{word}`' for word in sorted(row.model_words))}: the usual model; other names as they are"
+            if row.model_words
+            else "a name that the server knows"
+        ),
+        "test_a_hook_asks_for_a_model_that_only_another_agent_knows",
+    ),
+    Column(
         "takes_other_types",
-        "hook types that Wave does not have (`prompt`, `agent`)",
+        "hook types that Wave does not have",
         _always,
         lambda row: (
             "reported at start-up; each run is a failure: it is counted, and blocks under `onFailure: block`"

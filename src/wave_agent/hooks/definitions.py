@@ -77,7 +77,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     name: str
     kind: HookKind = HookKind.COMMAND
     command: str = ""
-    """What runs, depending on the kind: a command, `FILE:FUNCTION`, a URL or `server/tool`. Empty for a function."""
+    """What runs, depending on the kind: a command, `FILE:FUNCTION`, a URL, `server/tool` or a prompt. Empty for a
+    function."""
     args: tuple[str, ...] | None = None
     headers: tuple[tuple[str, str], ...] = ()
     header_env: tuple[str, ...] = ()
@@ -85,6 +86,10 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     body_format: BodyFormat = BodyFormat.PLAIN
     call: ServerCall | None = None
     """What it calls, if it is a tool of an MCP server."""
+    model: str = ""
+    """The model that a prompt is for; empty for the usual one."""
+    continue_on_block: bool = True
+    """After a block by the model that it asks, the turn goes on."""
     function: Callable[..., Any] | None = None
     condition: Rule | None = None
     timeout: float

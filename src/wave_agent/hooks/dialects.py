@@ -75,6 +75,10 @@ class DialectRow(Struct, frozen=True, kw_only=True):
     """A command that is a bare path gets the event's main values as arguments."""
     names_its_services: bool = False
     """Trusting an HTTP hook covers its host and the variables it lists, and its response need not be JSON."""
+    continues_on_block: bool = True
+    """`continueOnBlock` of a `prompt` hook, unless it is set."""
+    model_words: frozenset[str] = frozenset()
+    """Values of `model` that only that agent understands: they mean the usual model."""
     takes_other_types: bool = False
     """An entry of an unsupported type is a hook that fails every time; otherwise the entry is invalid."""
     follows_session: bool = False
@@ -220,6 +224,8 @@ DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
             has_once=False,
             has_arguments=False,
             names_its_services=True,
+            continues_on_block=False,
+            model_words=frozenset({"haiku", "sonnet", "opus", "inherit", "default"}),
             takes_other_types=True,
             follows_session=True,
             stdin=(

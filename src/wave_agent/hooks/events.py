@@ -220,6 +220,10 @@ class EventRow(Struct, frozen=True, kw_only=True):
     """Hooks can rewrite the input: rewrite phase, composition, second look."""
     after_tool: bool = False
     """The event fires after a tool call."""
+    asks_models: bool = False
+    """Hooks of type `prompt` and `agent` can run."""
+    objection_may_end_turn: bool = False
+    """A model's objection also ends the turn, for a hook with `continueOnBlock: false`."""
     waited: bool = True
     """False if nothing depends on the hooks: they are started but not awaited."""
     deadline: float | None = None
@@ -309,6 +313,7 @@ _ROWS = (
         when="the user has submitted a prompt, before the model sees it",
         target=None,
         timeout=30,
+        asks_models=True,
         stdin=(
             StdinField("prompt", "string", "what the user wrote"),
             StdinField("user_prompt", "string", "the same"),
@@ -328,6 +333,8 @@ _ROWS = (
         event=HookEvent.PRE_TOOL_USE,
         when="the model has called a tool, before it runs",
         target="tool_name",
+        asks_models=True,
+        objection_may_end_turn=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField(
@@ -359,6 +366,8 @@ _ROWS = (
         target="tool_name",
         after_tool=True,
         timeout=600,
+        asks_models=True,
+        objection_may_end_turn=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField(
@@ -385,6 +394,7 @@ _ROWS = (
         when="the model has finished its answer and the turn is about to end",
         target=None,
         timeout=600,
+        asks_models=True,
         stdin=_STOP_STDIN,
         context=ContextPlace.KEEP_WORKING,
         specific=_CONTEXT,
@@ -440,6 +450,7 @@ _ROWS = (
         event=HookEvent.PERMISSION_REQUEST,
         when="a tool call needs permission, before the user is asked",
         target="tool_name",
+        asks_models=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField("permission_suggestions", "array", "rules that would answer the question permanently"),
@@ -470,6 +481,7 @@ _ROWS = (
         target="tool_name",
         after_tool=True,
         timeout=600,
+        asks_models=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField("error", "string", "the reason, as the model reads it"),
@@ -583,6 +595,7 @@ _ROWS = (
         when="a subagent is about to end, or has ended for another reason",
         target="agent_type",
         timeout=600,
+        asks_models=True,
         stdin=(
             *_STOP_STDIN,
             StdinField("agent_transcript_path", "string", "absolute path of the subagent's own transcript"),
@@ -600,6 +613,7 @@ _ROWS = (
         when="the user has typed a command (`/name`), before it becomes a longer prompt",
         target="command_name",
         timeout=30,
+        asks_models=True,
         stdin=(
             StdinField(
                 "expansion_type", "string", "`slash_command`, `skill`, or `mcp_prompt` for a prompt of an MCP server"

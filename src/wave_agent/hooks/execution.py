@@ -18,6 +18,10 @@ class HookKind(StrEnum):
     PYTHON = "python"
     HTTP = "http"
     MCP_TOOL = "mcp_tool"
+    PROMPT = "prompt"
+    """A question to a model."""
+    AGENT = "agent"
+    """A question to a model that may read the project before it answers."""
     FUNCTION = "function"
     """A function in this process; settings cannot name one."""
     ABSENT = "absent"
@@ -36,7 +40,7 @@ class HookJob(Struct, frozen=True, kw_only=True):
 
     kind: HookKind = HookKind.COMMAND
     command: str
-    """Depends on the kind: a shell command line or, with `args`, a program; `FILE:FUNCTION`; a URL."""
+    """Depends on the kind: a shell command line or, with `args`, a program; `FILE:FUNCTION`; a URL; a prompt."""
     args: tuple[str, ...] | None = None
     """If set, `command` is started with exactly these arguments, without a shell."""
     arguments: tuple[str, ...] = ()
@@ -62,6 +66,8 @@ class HookJob(Struct, frozen=True, kw_only=True):
     """The tool of an MCP server to call."""
     layer: str = ""
     """The settings layer of the hook: a user's hook does not ask a project's server."""
+    model: str = ""
+    """The model that a hook of kind `prompt` or `agent` asks; empty for the usual one."""
 
 
 class ServerCall(Struct, frozen=True):
@@ -71,6 +77,21 @@ class ServerCall(Struct, frozen=True):
     tool: str
     input: str = "{}"
     """A JSON object, with the variables as written."""
+
+
+class Opinion(Struct, frozen=True, gc=False):
+    """What a model thinks of an event; `opinions` reads it from the model's answer."""
+
+    ok: bool
+    reason: str = ""
+    """Never empty if it is not ok."""
+    impossible: bool = False
+    """It is not ok, and nothing the agent could still do would change that."""
+
+    def to_dict(self) -> dict[str, bool | str]:
+        """The answer as a model gives it."""
+        given: dict[str, bool | str] = {"ok": self.ok, "reason": self.reason, "impossible": self.impossible}
+        return {key: value for key, value in given.items() if key == "ok" or value}
 
 
 class HookExecutionResult(Struct, frozen=True, kw_only=True):
@@ -92,6 +113,14 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     """The hook must not run; `error` says why. This blocks wherever a failure can."""
     by_server: bool = False
     """The server of an `mcp_tool` hook could not be asked, or its tool failed; `error` says why."""
+    opinion: Opinion | None = None
+    """What the model of a `prompt` or `agent` hook answered."""
+    by_model: bool = False
+    """There is no such answer; `error` says why."""
+    model: str = ""
+    """The model that was asked."""
+    tokens: int = 0
+    """The tokens of the requests to it."""
     cancelled: bool = False
     """The turn was cancelled during the run."""
     stdout_dropped: int = 0

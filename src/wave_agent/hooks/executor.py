@@ -80,7 +80,14 @@ class HookExecutor:
             raise
         if hook.gets_arguments and stage.has_cut_arguments:
             result = replace(result, has_cut_arguments=True)
-        verdict = read(hook.event, result, name=hook.name, on_failure=hook.on_failure, dialect=hook.dialect)
+        verdict = read(
+            hook.event,
+            result,
+            name=hook.name,
+            on_failure=hook.on_failure,
+            dialect=hook.dialect,
+            continue_on_block=hook.continue_on_block,
+        )
         if verdict.answer is not None:
             from wave_agent.hooks.elicited import checked  # lazy: few servers ask
 
@@ -126,6 +133,7 @@ class HookExecutor:
             body_format=hook.body_format,
             call=hook.call,
             layer=hook.layer.value,
+            model=hook.model,
         )
 
     def _record(self, run: HookRun, result: HookExecutionResult, verdict: Verdict) -> None:

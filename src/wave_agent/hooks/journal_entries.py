@@ -52,6 +52,9 @@ def journal_entry(
         occasion=stage.occurrence.number,
         position=hook.position,
         started=started,
+        model=result.model,
+        tokens=result.tokens,
+        answer=None if result.opinion is None else result.opinion.to_dict(),
     )
 
 

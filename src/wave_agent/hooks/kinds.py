@@ -13,9 +13,12 @@ from wave_agent.hooks.execution import BodyFormat, HookKind, ServerCall
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.text import did_you_mean
 
-MAIN_KEYS = ("command", "function", "target", "url", "tool")
+MAIN_KEYS = ("command", "function", "target", "url", "tool", "prompt")
 """Keys that say what to run. A hook has exactly one of them."""
-RUN_KEYS = ("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format", "server", "input")
+RUN_KEYS = (
+    *("type", *MAIN_KEYS, "args", "shell", "headers", "allowedEnvVars", "format", "server", "input"),
+    *("model", "continueOnBlock"),
+)
 SHELLS = ("bash", "sh")
 """Accepted values of `shell`. Both run in Bash."""
 TYPES = tuple(kind.value for kind in HookKind if kind not in (HookKind.FUNCTION, HookKind.ABSENT))
@@ -40,6 +43,11 @@ class RunFields(Struct, frozen=True, kw_only=True):
     header_env: tuple[str, ...] = ()
     body_format: BodyFormat = BodyFormat.PLAIN
     call: ServerCall | None = None
+    model: str = ""
+
+
+THINKING = frozenset({HookKind.PROMPT, HookKind.AGENT})
+"""The kinds that ask a model."""
 
 
 def read_run(entry: Mapping[str, Any], path: Path, *, any_type: bool = False) -> RunFields:
@@ -212,10 +220,22 @@ def _mcp_tool(entry: Mapping[str, Any], path: Path) -> RunFields:
     )
 
 
+def _prompt(kind: HookKind) -> Callable[[Mapping[str, Any], Path], RunFields]:
+    def read(entry: Mapping[str, Any], path: Path) -> RunFields:
+        model = entry.get("model")
+        if model is not None and not isinstance(model, str):
+            raise BrokenError((*path, "model"), f"must be a string, not {type_name(model)}")
+        return RunFields(kind=kind, command=_filled(entry, "prompt", path), model=(model or "").strip())
+
+    return read
+
+
 class _KindRow(Struct, frozen=True):
     main: str
     noun: str
     read: Callable[[Mapping[str, Any], Path], RunFields]
+    timeout: float | None = None
+    """Default timeout in seconds. None: the event's."""
 
 
 _ROWS: Mapping[HookKind, _KindRow] = {
@@ -224,7 +244,16 @@ _ROWS: Mapping[HookKind, _KindRow] = {
     HookKind.PYTHON: _KindRow("target", "target", _python),
     HookKind.HTTP: _KindRow("url", "url", _http),
     HookKind.MCP_TOOL: _KindRow("tool", "tool", _mcp_tool),
+    HookKind.PROMPT: _KindRow("prompt", "prompt", _prompt(HookKind.PROMPT), timeout=30),
+    HookKind.AGENT: _KindRow("prompt", "prompt", _prompt(HookKind.AGENT), timeout=60),
 }
+
+
+def usual_timeout(kind: HookKind, event: float) -> float:
+    """The default timeout of a hook, whose event has this one."""
+    row = _ROWS.get(kind)
+    return event if row is None or row.timeout is None else row.timeout
+
 
 Word = TypeVar("Word", bound=StrEnum)
 

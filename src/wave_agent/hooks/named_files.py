@@ -160,6 +160,8 @@ _FILES: Mapping[HookKind, Callable[[HookDefinition, str], tuple[str, ...]]] = {
     HookKind.PYTHON: lambda hook, project: (target_file(hook.command, project),),
     HookKind.HTTP: _no_files,
     HookKind.MCP_TOOL: _no_files,
+    HookKind.PROMPT: _no_files,
+    HookKind.AGENT: _no_files,
     HookKind.FUNCTION: _no_files,
     HookKind.ABSENT: _no_files,
 }

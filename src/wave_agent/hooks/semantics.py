@@ -33,10 +33,11 @@ from wave_agent.hooks.events import (
     Decision,
     EventRow,
     FailureBlock,
+    Flow,
     HookEvent,
     OnFailure,
 )
-from wave_agent.hooks.execution import HookExecutionResult
+from wave_agent.hooks.execution import HookExecutionResult, Opinion
 from wave_agent.hooks.reader import UNUSABLE, HookOutput, knows, read_output, unknown_keys
 from wave_agent.hooks.verdicts import (
     DECISION_OF,
@@ -391,12 +392,15 @@ def read(
     name: str,
     on_failure: OnFailure = OnFailure.CONTINUE,
     dialect: Dialect = Dialect.WAVE,
+    continue_on_block: bool = True,
 ) -> Verdict:
     """The verdict of one run. Pure; never raises."""
     row = EVENTS[event]
     if unfinished := _unfinished(result, name):
         # A guard that was changed, and so refused to run, must not let its action through.
         return Verdict((Failure(*unfinished, blocks=result.is_refused or on_failure is OnFailure.BLOCK),))
+    if result.opinion is not None:
+        return Verdict(_opinion(row, name, result.opinion, continue_on_block=continue_on_block))
     text = _text_of(result)
     kind, output, problem = _classify(row, name, result, text)
     # Malformed JSON is never quoted: if the hook redacts, it may contain the very text to be removed.
@@ -405,6 +409,18 @@ def read(
     rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
     effects = _heard_in_part(rule(run), run) if result.has_cut_arguments else rule(run)
     return Verdict(effects, kind is Stdout.MALFORMED)
+
+
+def _opinion(row: EventRow, name: str, opinion: Opinion, *, continue_on_block: bool) -> tuple[Effect, ...]:
+    """What a model's answer means. A model that does not object has no opinion: it never allows anything."""
+    if opinion.ok:
+        return ()
+    if opinion.impossible and row.flow[Decision.BLOCK] is Flow.KEEP_WORKING:
+        return (TellUser(f"hook {name} let the agent stop, since what it wants is impossible: {opinion.reason}"),)
+    # Where the reason of a block is for the user, the model still has to know why its call was refused.
+    refusal = (TellRefused(opinion.reason),) if row.behavior_words else ()
+    ends = row.objection_may_end_turn and not continue_on_block
+    return (*((EndTurn(opinion.reason),) if ends else ()), Block(opinion.reason), *refusal)
 
 
 _RESTRICTS = Block | Ask | EndTurn | Failure
@@ -445,6 +461,8 @@ def _unfinished(result: HookExecutionResult, name: str) -> tuple[FailureKind, st
         return FailureKind.TIMEOUT, f"Hook {name} timed out after {result.duration / 1000:.3g} s"
     if result.error is not None and result.by_server:
         return FailureKind.MCP, f"Hook {name} got no answer: {result.error}"
+    if result.error is not None and result.by_model:
+        return FailureKind.ANSWER, f"Hook {name} got no answer: {result.error}"
     if result.error is not None:
         what = "did not run" if result.is_refused else "could not be started"
         return FailureKind.SPAWN, f"Hook {name} {what}: {result.error}"

@@ -16,6 +16,7 @@ class FailureKind(StrEnum):
     EXIT = "exit"
     JSON = "json"
     MCP = "mcp"
+    ANSWER = "answer"
 
 
 # `gc=False`: no cycle leads through these, so the garbage collector need not look at them.
@@ -105,6 +106,7 @@ _HOW: Mapping[FailureKind, str] = {
     FailureKind.EXIT: "(by its exit code)",
     FailureKind.JSON: "(its output cannot be read)",
     FailureKind.MCP: "(its MCP server gave no answer)",
+    FailureKind.ANSWER: "(its model gave no answer)",
 }
 
 Effect = (

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
+from wave_agent.hooks.kinds import THINKING
 from wave_agent.hooks.named_files import named_files, target_file
 from wave_agent.lint.checkers import checked_by_programs
 from wave_agent.lint.effect_rules import narrow_guard, narrow_rules
@@ -24,6 +25,7 @@ from wave_agent.lint.settings_rules import (
     hook_findings,
     loader_finding,
     policy_findings,
+    prompt_findings,
     resolved,
     variables_of,
 )
@@ -138,12 +140,14 @@ def _of_interpreters(wirings: Iterable[_Wiring], which: Which) -> Iterator[Findi
 
 
 def _of_targets(enabled: Iterable[tuple[SettingsFile, HookDefinition]], project: str) -> Iterator[Finding]:
-    """Findings for hooks that are Python functions in files, or services, without running anything."""
+    """Findings for hooks that are Python functions in files, services or prompts, without running anything."""
     for place, hook in enabled:
         if hook.kind is HookKind.PYTHON:
             yield from _of_target(place, hook, target_file(hook.command, project), project)
         elif hook.kind is HookKind.HTTP and not hook.is_async:  # an async answer is only reported
             yield from policy_findings(place, hook)
+        elif hook.kind in THINKING:
+            yield from prompt_findings(place, hook)
 
 
 def _of_target(place: SettingsFile, hook: HookDefinition, file: str, project: str) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 from wave_agent.formats.strict_json import Path, show_path
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.events import EVENTS, OnFailure
+from wave_agent.hooks.matcher import EVERYTHING
 from wave_agent.lint.findings import Finding, RunBit, TextEdit, finding
 from wave_agent.lint.invocations import invocation, relative_script, resolve, unquoted
 from wave_agent.lint.places import FileOwner, SettingsFile
@@ -145,6 +146,23 @@ def _file(place: SettingsFile, hook: HookDefinition, file: str | None) -> Iterat
 def _guard(place: SettingsFile, hook: HookDefinition, script: Script) -> Iterator[Finding]:
     if script.can_block:
         yield from policy_findings(place, hook)
+
+
+_PLACEHOLDER = re.compile(r"\$\{(?!ARGUMENTS\})[\w.]+\}|\{\{.*?\}\}|\$(?:tool|prompt|hook|session)\w*")
+
+
+def prompt_findings(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
+    """Findings for hooks that ask a model."""
+    yield from policy_findings(place, hook)
+    if found := _PLACEHOLDER.search(hook.command):
+        yield finding("W120", place.file, hook.line, f"{found[0]} in the prompt of {hook.name} is not filled in")
+    if (
+        hook.matcher.alternatives == EVERYTHING.alternatives
+        and hook.condition is None
+        and EVENTS[hook.event].has_tool
+        and not hook.is_async
+    ):
+        yield finding("W121", place.file, hook.line, f"{hook.name} asks a model on every {hook.event}")
 
 
 def policy_findings(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:

@@ -80,6 +80,10 @@ class Anthropic:
         self._thinks = False
         """The last request asked for it."""
         self._one_call = True
+        self._force = True
+        """Accepts a forced call."""
+        self._forces = False
+        """The last request forced one."""
         self._asked = ""
         self._written: dict[int, tuple[Mapping[str, Any], list[_Turn]]] = {}
         """What was written before, by the identity of a message: a long conversation is not written anew each time."""
@@ -117,11 +121,14 @@ class Anthropic:
             ]
             tools[-1]["cache_control"] = _CACHED
             body["tools"] = tools
-            if request.one_call and self._one_call:
+            if request.must_call and self._force:
+                body["tool_choice"] = {"type": "tool", "name": request.must_call}
+            elif request.one_call and self._one_call:
                 body["tool_choice"] = _ONE_CALL
         if request.effort is not None:
             body |= self._thought(request.effort, body["max_tokens"])
         self._thinks = "thinking" in body
+        self._forces = body.get("tool_choice", {}).get("type") == "tool"
         return body
 
     def _thought(self, effort: str, most: int) -> Mapping[str, Any]:
@@ -147,6 +154,9 @@ class Anthropic:
                 return True
         if self._effort and _NO_EFFORT.search(refusal.message):
             self._effort = False
+            return True
+        if self._forces and self._force and "tool_choice" in refusal.message:
+            self._force = False
             return True
         if self._one_call and _NO_ONE_CALL.search(refusal.message):
             self._one_call = False

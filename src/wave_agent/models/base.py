@@ -39,6 +39,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     """The most tokens the answer may have. None: as many as the server permits."""
     one_call: bool = False
     """The answer should make at most one call."""
+    must_call: str = ""
+    """The tool that the answer has to call, if any. A server that cannot force a call is only asked for it."""
     effort: str | None = None
     """How hard the model should think: `low`, `medium`, `high` or what else its API knows. None: the API's default."""
 

@@ -54,6 +54,8 @@ class OpenAIChat:
             ]
             if request.one_call and support.one_call:
                 body["parallel_tool_calls"] = False
+            if request.must_call and support.force is not None:
+                body["tool_choice"] = support.force or {"type": "function", "function": {"name": request.must_call}}
         if request.max_output_tokens is not None:
             body[support.limit] = request.max_output_tokens
         if request.effort is not None and support.effort:
@@ -108,6 +110,8 @@ class _ServerSupport(Struct, frozen=True):
     usage: bool = True
     effort: bool = True
     one_call: bool = True
+    force: str | None = ""
+    """How a call is forced: by its name, or by this word. None: not at all."""
     extra: bool = True
     """Accepts the fields of calls that it sent itself."""
     limit: str = "max_tokens"
@@ -122,6 +126,8 @@ class _ServerSupport(Struct, frozen=True):
             return replace(self, limit="max_completion_tokens")
         if "parallel_tool_calls" in message and self.one_call:
             return replace(self, one_call=False)
+        if "tool_choice" in message and self.force is not None:
+            return replace(self, force=None if self.force else "required")  # some servers accept only words
         if "reasoning_effort" in message and self.effort:
             return replace(self, effort=False)
         if "stream" not in message or not self.stream:

@@ -47,6 +47,7 @@ class OpenAIResponses:
         self._encrypted = True
         self._effort = True
         self._one_call = True
+        self._force = True
         self._asked = ""
         self._written: dict[int, tuple[Mapping[str, Any], list[Item]]] = {}
         """What was written before, by the identity of a message."""
@@ -83,6 +84,8 @@ class OpenAIResponses:
             ]
             if request.one_call and self._one_call:
                 body["parallel_tool_calls"] = False
+            if request.must_call and self._force:
+                body["tool_choice"] = {"type": "function", "name": request.must_call}
         if self._encrypted:
             body["include"] = [_ENCRYPTED]
         if request.max_output_tokens is not None:
@@ -104,6 +107,9 @@ class OpenAIResponses:
             return True
         if self._effort and "reasoning.effort" in message:
             self._effort = False
+            return True
+        if self._force and "tool_choice" in message:
+            self._force = False
             return True
         if self._one_call and "parallel_tool_calls" in message:
             self._one_call = False

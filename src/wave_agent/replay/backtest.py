@@ -63,6 +63,9 @@ class Backtest(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     show_secrets: bool = False
     """Do not mask secrets in texts."""
+    home: str = ""
+    ask_models: bool = False
+    """Ask models again, instead of using their recorded answers."""
     on_start: Callable[[int], None] = lambda _: None
     """Called with the number of events."""
     on_event: Callable[[], None] = lambda: None
@@ -92,7 +95,7 @@ def backtest(asked: Backtest) -> BacktestReport:
         needed = [file for hook in hooks for file in named_files(hook.command, hook.args, asked.project)]
         scratch = copy_project(Path(asked.project), root / "project", needed)
         _require_trust(asked.gathered, hooks)
-        isolation = isolate(asked.project, str(root / "project"), asked.environment)
+        isolation = isolate(asked.project, str(root / "project"), asked.environment, network=asked.ask_models)
         plan = ReplayPlan(
             project=isolation.project,
             real_project=asked.project,
@@ -102,6 +105,8 @@ def backtest(asked: Backtest) -> BacktestReport:
             transcripts=survey.transcripts,
             directory=str(root),
             show_secrets=asked.show_secrets,
+            home=asked.home,
+            ask_models=asked.ask_models,
         )
         answers = _run(plan, asked, isolation, root, mine)
     finally:

@@ -14,12 +14,13 @@ from wave_agent.hooks.verdicts import Outcome
 from wave_agent.replay.figures import percentile
 
 FAILED = "failed"
+UNANSWERED = "no recorded answer"
 BLOCKED = "newly blocked"
 ALLOWED = "newly allowed"
 REWRITTEN = "rewritten otherwise"
 DECIDED = "decided otherwise"
 UNCHANGED = "unchanged"
-KINDS = (BLOCKED, ALLOWED, REWRITTEN, DECIDED, FAILED, UNCHANGED)
+KINDS = (BLOCKED, ALLOWED, REWRITTEN, DECIDED, UNANSWERED, FAILED, UNCHANGED)
 
 _DECISIONS: Mapping[str, Decision] = {
     "allow": Decision.ALLOW,

@@ -39,6 +39,8 @@ class HookFigures(Struct, frozen=True, kw_only=True):
     max_ms: float
     share: float
     """Share of the time of the turns it ran in. Parallel hooks each count in full; an async hook counts as 0."""
+    tokens: int = 0
+    """Tokens of its requests to a model."""
     marks: tuple[str, ...]
     """`slow`, `flaky`, `failing`"""
 
@@ -87,6 +89,7 @@ def _figures(key: tuple[str, str, str], spans: Sequence[Span], turn_seconds: flo
         p95_ms=p95,
         max_ms=max(durations),
         share=round(share, 4),
+        tokens=sum(run.tokens for run in journal),
         marks=tuple(
             mark
             for mark, holds in (

@@ -25,17 +25,28 @@ class Isolation(Struct, frozen=True):
     """A note for the user about the network."""
 
 
-def isolate(project: str, scratch: str, environment: Mapping[str, str]) -> Isolation:
+def isolate(project: str, scratch: str, environment: Mapping[str, str], *, network: bool = False) -> Isolation:
     """The best isolation that works here. With bubblewrap, the copy is mounted over the project, so that paths stay the
-    same; otherwise hooks run in the copy, and recorded paths are changed to match."""
-    cut = "The network was cut."
+    same; otherwise hooks run in the copy, and recorded paths are changed to match. `network`: it is needed."""
+    cut = "The network was NOT cut: models were asked." if network else "The network was cut."
     try:
         bubblewrap = find_bubblewrap(environment, distrusted=(project,))
-        prefix = (bubblewrap, "--dev-bind", "/", "/", "--bind", scratch, project, "--unshare-net")
+        prefix = (
+            bubblewrap,
+            "--dev-bind",
+            "/",
+            "/",
+            "--bind",
+            scratch,
+            project,
+            *(() if network else ("--unshare-net",)),
+        )
         if _works((*prefix, "--chdir", project, "true")):
             return Isolation((*prefix, "--chdir", project), project, cut)
     except SandboxError:
         pass
+    if network:
+        return Isolation((), scratch, cut)
     unshare = shutil.which("unshare", path=environment.get("PATH"))
     for arguments in _UNSHARE if unshare else ():
         if _works((str(unshare), *arguments, "true")):

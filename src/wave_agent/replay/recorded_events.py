@@ -44,6 +44,8 @@ class Happening(Struct, frozen=True, kw_only=True):
     """The event's own stdin fields."""
     call: str
     before: Judgement
+    answers: tuple[HookRun, ...] = ()
+    """The runs that have an answer of a model."""
 
     @property
     def tool(self) -> str:
@@ -103,6 +105,9 @@ class _TranscriptReader:
                 self.erased += 1
             written = line.size
 
+    def answered(self, runs: Sequence[HookRun]) -> tuple[HookRun, ...]:
+        return tuple(run for run in runs if run.answer is not None)
+
     def judged(self, runs: Sequence[HookRun]) -> Judgement:
         return recorded([run for run in runs if self.only in (None, run.name)])
 
@@ -113,13 +118,15 @@ class _TranscriptReader:
         elif line.source == "user" and line.text and not line.record.get("isMeta") and not _is_aside(line):
             self.stop_blocks, self.answer = 0, ""
             self.changed.clear()
+            runs = self.runs.before(HookEvent.USER_PROMPT_SUBMIT, line.number)
             yield Happening(
                 event=HookEvent.USER_PROMPT_SUBMIT,
                 line=line.number,
                 written=written,
                 facts={"prompt": line.text},
                 call=line.text,
-                before=self.judged(self.runs.before(HookEvent.USER_PROMPT_SUBMIT, line.number)),
+                before=self.judged(runs),
+                answers=self.answered(runs),
             )
 
     def assistant(self, line: TranscriptLine, at: int) -> Iterator[Happening]:
@@ -151,6 +158,7 @@ class _TranscriptReader:
             facts={"tool_name": name, "tool_input": tool_input, "tool_use_id": call_id},
             call=main_value(tool_input),
             before=replace(before, tool_input=rewritten(tool_input, own) if own else None),
+            answers=self.answered(judged),
         )
 
     def result(self, line: TranscriptLine, result: Mapping[str, Any], written: int) -> Iterator[Happening]:
@@ -181,10 +189,12 @@ class _TranscriptReader:
             },
             call=main_value(call.tool_input),
             before=self.judged(runs),
+            answers=self.answered(runs),
         )
 
     def stop(self, line: TranscriptLine) -> Happening:
-        before = self.judged(self.runs.after(HookEvent.STOP, line.number))
+        runs = self.runs.after(HookEvent.STOP, line.number)
+        before = self.judged(runs)
         blocks, self.stop_blocks = self.stop_blocks, self.stop_blocks + before.blocks
         return Happening(
             event=HookEvent.STOP,
@@ -198,6 +208,7 @@ class _TranscriptReader:
             },
             call=self.answer,
             before=before,
+            answers=self.answered(runs),
         )
 
 

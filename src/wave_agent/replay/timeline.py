@@ -315,6 +315,8 @@ def verdict_of(run: HookRun) -> str:
         words.append("on the second look")
     if run.mode != "enforce":
         words.append(f"({run.mode})")
+    if run.model:
+        words.append(f"(asked {run.model}{f', {run.tokens:,} tokens' if run.tokens else ''})")
     return " ".join(words)
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.hook_runners import hook_runner_for
+from wave_agent.agent.model_choice import ModelWishes, model_for, model_name_for
 from wave_agent.effects.shown import summary
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import HookDefinition, Layer, Mode
@@ -27,8 +28,11 @@ from wave_agent.hooks.events import EVENTS
 from wave_agent.hooks.execution import close_runner
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.python_guard import PythonGuard
-from wave_agent.replay.comparison import UNCHANGED, ChangedVerdict, Judgement, kind_of, present
+from wave_agent.hooks.runners.thinking import Thinker
+from wave_agent.hooks.verdicts import FailureKind
+from wave_agent.replay.comparison import UNANSWERED, UNCHANGED, ChangedVerdict, Judgement, kind_of, present
 from wave_agent.replay.lines import lines_of
+from wave_agent.replay.recorded_answers import RecordedAnswers
 from wave_agent.replay.recorded_events import Happening, Recording, recording, tool_facts
 from wave_agent.sessions.masking import masked
 from wave_agent.settings.hook_entries import SettingsSource
@@ -64,6 +68,9 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
     divisor: int = 1
     """Replay only events whose number, modulo `divisor`, is `remainder`."""
     show_secrets: bool = False
+    home: str = ""
+    ask_models: bool = False
+    """Hooks that ask a model ask it again, instead of using the recorded answers."""
 
 
 class ReplayedEvent(Struct, frozen=True):
@@ -137,8 +144,22 @@ class Replay:
         self._tell = tell
         self._settings = settings
         self._hooks = chosen_hooks(settings, plan.hook)
-        self._runner = hook_runner_for(settings, os.environ)
+        self._recorded = RecordedAnswers()
+        self._runner = hook_runner_for(settings, os.environ, open_thinker=self._thinker)
         self._number = 0
+
+    def _thinker(self) -> "Thinker":
+        if not self._plan.ask_models:
+            return self._recorded
+        from wave_agent.agent.hook_thinking import HookThinker  # lazy: costs money, so it is rarely asked for
+
+        settings, home = self._settings, Path(self._plan.home)
+        return HookThinker(
+            settings,
+            client=lambda name: model_for(ModelWishes(), settings, os.environ, model=name, home=home),
+            usual_model=lambda: model_name_for(None, settings, os.environ),
+            home=home,
+        )
 
     async def run(self) -> None:
         try:
@@ -188,6 +209,7 @@ class Replay:
             outputs=Path(self._plan.directory),
         )
         tool = tool_facts(happening.tool, context)
+        self._recorded.begin(happening.answers)
         started = monotonic()
         outcome = await manager.run(
             happening.event,
@@ -200,6 +222,8 @@ class Replay:
         left = relocated(outcome.tool_input, self._plan.project, project)
         after = self._shown(present(outcome, runs, left))
         kind = kind_of(happening.before, after)
+        if self._recorded.has_none and all(run.failure in (None, FailureKind.ANSWER.value) for run in runs):
+            kind = UNANSWERED
         duration = round(taken, 3) if runs else None
         if kind == UNCHANGED:
             return ReplayedEvent(kind, duration)

@@ -23,11 +23,13 @@ from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.kinds import (
     MAIN_KEYS,
     RUN_KEYS,
+    THINKING,
     BrokenError,
     RunFields,
     absent_type,
     choice,
     read_run,
+    usual_timeout,
     why_absent,
 )
 from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, MatcherForm, parse_matcher
@@ -220,8 +222,7 @@ def short_name(command: str) -> str:
         if file != word or re.fullmatch(r"[\w-]+\.\w{1,4}", file):
             return strip_controls(file)[:_NAME_LENGTH] or "hook"
         break
-    short = strip_controls(" ".join(rest.split())) or "hook"
-    return short if len(short) <= _NAME_LENGTH else f"{_whole_words(short[: _NAME_LENGTH - 1])}…"
+    return _first_words(rest) or "hook"
 
 
 def _whole_words(text: str) -> str:
@@ -400,6 +401,12 @@ class _EntryLoader:
         dialect = self.dialect(entry, path)
         columns = DIALECTS[dialect]
         run = self.rooted(read_run(entry, path, any_type=columns.takes_other_types))
+        if run.kind in THINKING and not group.row.asks_models:
+            able = _events_with(lambda row: row.asks_models)
+            raise BrokenError((*path, "type"), f"{run.kind} hooks cannot run on {group.row.event}, only on {able}")
+        if run.model in columns.model_words:
+            self.warn((*path, "model"), f'"{run.model}" is a name of another agent; the usual model is asked')
+            run = replace(run, model="")
         if run.kind is HookKind.ABSENT:
             self.warn((*path, "type"), f"{why_absent(run.command)}, so every run of this hook fails")
         if run.header_env and not columns.names_its_services:
@@ -420,7 +427,10 @@ class _EntryLoader:
             name=_text(entry, "name", path) or _default_name(run),
             **asdict(run),
             condition=self.condition(group, entry, path),
-            timeout=self.timeout(group.row, entry, path),
+            continue_on_block=_flag(
+                entry, "continueOnBlock", path, default=columns.continues_on_block or run.kind is not HookKind.PROMPT
+            ),
+            timeout=self.timeout(group.row, run.kind, entry, path),
             is_async=is_async,
             on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is HookKind.FUNCTION),
             mode=choice(entry, "mode", path, Mode) or Mode.ENFORCE,
@@ -480,10 +490,10 @@ class _EntryLoader:
         managed = OnFailure.BLOCK if self.source.layer is Layer.MANAGED else OnFailure.CONTINUE
         return stated or (row.function_on_failure if in_code else managed)
 
-    def timeout(self, row: EventRow, entry: Mapping[str, Any], path: Path) -> float:
+    def timeout(self, row: EventRow, kind: HookKind, entry: Mapping[str, Any], path: Path) -> float:
         value, path = entry.get("timeout"), (*path, "timeout")
         if value is None:
-            return row.timeout
+            return usual_timeout(kind, row.timeout)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BrokenError(path, f"must be a number of seconds, not {type_name(value)}")
         if not 0 < value < float("inf"):
@@ -582,7 +592,14 @@ def _text(entry: Mapping[str, Any], key: str, path: Path) -> str:
     return " ".join(strip_controls(value).split())
 
 
+def _first_words(prompt: str) -> str:
+    short = strip_controls(" ".join(prompt.split()))
+    return short if len(short) <= _NAME_LENGTH else f"{_whole_words(short[: _NAME_LENGTH - 1])}…"
+
+
 def _default_name(run: RunFields) -> str:
+    if run.kind in THINKING:
+        return _first_words(run.command)
     if run.kind is HookKind.ABSENT:
         return f"{absent_type(run.command)} hook"
     if run.kind is HookKind.FUNCTION:

@@ -57,6 +57,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     api: str | None = None
     api_key_helper: str | None = None
+    hook_model: str | None = None
     models: Mapping[str, Mapping[str, Any]] = {}
     max_stop_blocks: int = 8
     strict_hooks: bool = False
@@ -561,6 +562,9 @@ VALUES = (
           "how the endpoint is spoken to; `--api` and `WAVE_API` take precedence, else the URL or the server decides"),
     Value("", "apiKeyHelper", "api_key_helper", _text,
           "a shell command that prints the key, if no variable holds one; run again when the server refuses that key",
+          not_the_project=True),
+    Value("", "hookModel", "hook_model", _text,
+          "the model that `prompt` and `agent` hooks ask, on the same server; else the session's",
           not_the_project=True),
     Value("", "maxStopBlocks", "max_stop_blocks", _count,
           "how often in a row Stop hooks can keep the agent from stopping; 0 means no limit"),

@@ -13,6 +13,7 @@ from wave_agent.formats.strict_json import Document, StrictJSONError, parse_docu
 from wave_agent.formats.strict_json import Path as Place
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Dialect
+from wave_agent.hooks.runners.command import ProcessRunner
 from wave_agent.text import did_you_mean
 from wave_agent.workshop.sample_events import (
     GIVEN,
@@ -27,7 +28,7 @@ from wave_agent.workshop.trial import Bench, Rehearsal, rehearse
 
 SUFFIXES = (".yaml", ".yml", ".json")
 WORDS = ("block", "allow", "ask", "stop", "failure", "context", "none")
-_KEYS = ("name", "event", "payload", "hook", "dialect", "expect", *GIVEN)
+_KEYS = ("name", "event", "payload", "hook", "dialect", "answer", "expect", *GIVEN)
 
 
 class CaseFileError(WaveError):
@@ -86,6 +87,8 @@ class Case(Struct, frozen=True, kw_only=True):
     hook: str | None
     dialect: Dialect | None = None
     """Hooks are read in this dialect."""
+    answer: Any = None
+    """What the model answers that hooks ask. None: no model is asked, unless the bench has one."""
     expect: Mapping[str, Any]
 
 
@@ -124,7 +127,12 @@ async def run_case(case: Case, bench: Bench) -> Rehearsal:
         hooks = hooks_named(case.hook, case.subject.event, hooks)
     if case.dialect is not None:
         hooks = tuple(replace(hook, dialect=case.dialect) for hook in hooks)
-    return await rehearse(replace(bench, hooks=hooks), case.subject)
+    bench = replace(bench, hooks=hooks)
+    if case.answer is not None:
+        from wave_agent.workshop.given_answers import AnsweredRunner  # lazy: few hooks ask a model
+
+        bench = replace(bench, runner=AnsweredRunner(case.answer, bench.runner or ProcessRunner()))
+    return await rehearse(bench, case.subject)
 
 
 # ---------------------------------------------------------------------------------------------------- reading the files
@@ -218,6 +226,7 @@ class _CaseFileReader:
             subject=found,
             hook=hook,
             dialect=self.dialect(entry, path),
+            answer=entry.get("answer"),
             expect=self.expect(entry.get("expect"), (*path, "expect")),
         )
 

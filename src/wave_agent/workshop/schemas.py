@@ -12,7 +12,7 @@ from wave_agent.hooks.definitions import Mode, Phase
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import COMMON_STDIN, EFFECTS, EVENTS, EventRow, HookEvent, OnFailure, StdinField
 from wave_agent.hooks.execution import BodyFormat
-from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, TYPES
+from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, THINKING, TYPES
 from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home, fields_of
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.settings.layers import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
@@ -143,6 +143,14 @@ def _hook(**more: Schema) -> Schema:
         "input": _described(
             _or_null({"type": "object"}), "type mcp_tool: its arguments; ${tool_input.x} is a value of the event"
         ),
+        "prompt": _described(
+            _or_null({"type": "string", "pattern": r"\S"}),
+            "type prompt and agent: the policy that a model judges the event by; $ARGUMENTS stands for the event",
+        ),
+        "model": _described(_or_null(_TEXT), "type prompt and agent: the model to ask; default: hookModel"),
+        "continueOnBlock": _described(
+            _or_null(_FLAG), "type prompt and agent: false also ends the turn, if the model objects to a call"
+        ),
         "shell": _described(_or_null({"enum": list(SHELLS)}), "the shell the command is written for"),
         "format": _described(_or_null(_words(BodyFormat)), "type http: the format of request and response"),
         "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
@@ -159,7 +167,7 @@ def _hook(**more: Schema) -> Schema:
         **more,
     }
     others = [row.dialect.value for row in DIALECTS.values() if row.takes_other_types]
-    given = {main: {"type": "string"} for main in ("command", "target", "url", "server", "tool")}
+    given = {main: {"type": "string"} for main in ("command", "target", "url", "server", "tool", "prompt")}
     kinds = [
         {"properties": {"type": {"enum": ["command", None]}, "command": given["command"]}, "required": ["command"]},
         {"properties": {"type": {"const": "python"}, "target": given["target"]}, "required": ["type", "target"]},
@@ -167,6 +175,10 @@ def _hook(**more: Schema) -> Schema:
         {
             "properties": {"type": {"const": "mcp_tool"}, "server": given["server"], "tool": given["tool"]},
             "required": ["type", "server", "tool"],
+        },
+        {
+            "properties": {"type": {"enum": [kind.value for kind in sorted(THINKING)]}, "prompt": given["prompt"]},
+            "required": ["type", "prompt"],
         },
         {
             "properties": {"dialect": {"enum": others}, "type": {"type": "string", "not": {"enum": list(TYPES)}}},

@@ -139,8 +139,12 @@ class Tried(Struct, frozen=True):
     @property
     def read_as(self) -> str:
         """How exit code and stdout were interpreted, in the documentation's words."""
+        if self.result.opinion is not None:
+            return "the model has no objection: no opinion" if self.result.opinion.ok else "the model objects"
         kinds = kinds_of(self.hook.event, self.result)
         if kinds is None:
+            if self.result.by_model:
+                return "there is no answer of a model"
             if self.result.error is not None:
                 return "it could not start"
             return "it did not exit by itself, so its output is ignored"

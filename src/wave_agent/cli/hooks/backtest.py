@@ -52,6 +52,9 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, value: str
 @click.option(
     "--shard", default="1/1", callback=_read_shard, metavar="I/N", help="Replay only part I of N of the events."
 )
+@click.option(
+    "--ask-models", is_flag=True, help="Let prompt hooks ask their model again. It costs tokens, and needs the network."
+)
 @click.option("--merge", is_flag=True, help="Merge the --json reports of shards, given as FILES.")
 @click.argument("files", nargs=-1)
 @secrets_option
@@ -62,6 +65,7 @@ def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: b
 
     Without --session, --all, --since or --from, replays this project's latest session. Hooks run in a copy of the
     project, with "dry_run": true on stdin and, if the system supports it, without network access. No tool is run.
+    Hooks that ask a model get the answer that was recorded; without one, the event is reported and not judged.
 
     Exit status: 0 no differences, 1 differences, a failed hook or a missing shard, 2 usage.
 
@@ -107,6 +111,7 @@ def _replayed(
     trust: bool,
     jobs: int | None,
     shard: tuple[int, int],
+    ask_models: bool,
     cwd: str | None,
     show_secrets: bool,
 ) -> BacktestReport | None:
@@ -136,6 +141,8 @@ def _replayed(
             shard=shard,
             environment=environment,
             show_secrets=show_secrets,
+            home=str(home),
+            ask_models=ask_models,
             on_start=progress.start,
             on_event=progress.step,
         )

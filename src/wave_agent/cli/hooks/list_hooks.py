@@ -14,6 +14,7 @@ from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.cli.tables import table
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import Dialect
+from wave_agent.hooks.execution import HookKind
 from wave_agent.text import one_line, strip_controls
 from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, survey
 
@@ -89,6 +90,10 @@ def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
     if not hook.enabled:
         yield "disabled"
     yield one_line("trusted" if why is None else f"NOT TRUSTED ({why})")
+    if hook.kind is not HookKind.COMMAND:
+        yield f"type {hook.kind}"
+    if hook.model:
+        yield f"model {hook.model}"
     yield f"mode {hook.mode}"
     yield f"onFailure {hook.on_failure}"
     yield f"timeout {hook.timeout:g} s"

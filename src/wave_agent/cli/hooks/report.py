@@ -53,7 +53,8 @@ def _run(tried: Tried, project: str) -> Iterator[str]:
         f"{tried.hook.name} ({place_of(tried.hook, project)}{again}): {how_it_ended(result)}, {result.duration:.0f} ms"
     )
     yield one_line(head)
-    for label, text in (("stdout", result.stdout), ("stderr", result.stderr)):
+    answer = "" if result.opinion is None else json.dumps(result.opinion.to_dict(), ensure_ascii=False)
+    for label, text in (("stdout", result.stdout), ("stderr", result.stderr), ("answer", answer)):
         if text:
             yield from indented(label, clip(text, SHOWN))
     yield from indented("read as", tried.read_as)
@@ -66,7 +67,9 @@ def how_it_ended(result: HookExecutionResult) -> str:
     if result.timed_out:
         return "timed out"
     if result.error is not None:
-        return "could not start"
+        return "no answer" if result.by_model else "could not start"
+    if result.opinion is not None:
+        return f"answered by {result.model}" if result.model else "answered"
     return f"signal {result.signal}" if result.exit_code is None else f"exit {result.exit_code}"
 
 
@@ -136,4 +139,7 @@ def _run_to_dict(tried: Tried) -> dict[str, Any]:
         "outcome": tried.run.outcome,
         "read_as": tried.read_as,
         "problems": tried.problems,
+        "model": result.model,
+        "tokens": result.tokens,
+        "answer": None if result.opinion is None else result.opinion.to_dict(),
     }

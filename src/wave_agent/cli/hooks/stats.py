@@ -72,5 +72,5 @@ def _cells(row: HookFigures) -> tuple[str, ...]:
         milliseconds(row.p95_ms),
         milliseconds(row.max_ms),
         f"{row.share:.0%}",
-        ", ".join(row.marks),
+        ", ".join([*row.marks, *([f"{row.tokens:,} tokens"] if row.tokens else [])]),
     )

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +18,9 @@ from wave_agent.cli.hooks.options import in_dialect, json_object, object_in_file
 from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.hooks.python_guard import PythonGuard
+from wave_agent.hooks.runners.thinking import NoThinker, Thinker
 from wave_agent.rules.rule import Places
+from wave_agent.system.credentials import without_credentials
 from wave_agent.text import strip_controls
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.cases import (
@@ -42,6 +46,7 @@ class TestOptions(Struct, frozen=True, kw_only=True):
     prompt: str | None = None
     payload: str | None = None
     hook: str | None = None
+    answer: str | None = None
     expect: str | None = None
 
     @property
@@ -57,6 +62,8 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 @click.option("--prompt", metavar="TEXT", help="The user's prompt.")
 @click.option("--payload", metavar="FILE", help="Read the hook's stdin fields from a JSON file; - is stdin.")
 @click.option("--hook", metavar="NAME", help="Run only the hook with this name.")
+@click.option("--answer", metavar="JSON", help='What a model answers to prompt hooks: {"ok": false, "reason": "…"}.')
+@click.option("--ask", is_flag=True, help="Let prompt hooks ask their model. It costs tokens.")
 @click.option("--expect", type=click.Choice(WORDS), help="Exit with status 1 on any other outcome.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Run up to N cases in parallel.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
@@ -69,6 +76,7 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 def test(
     *,
     what: Sequence[str],
+    ask: bool,
     jobs: int,
     trust: bool,
     no_project_hooks: bool,
@@ -81,7 +89,8 @@ def test(
 ) -> int:
     """Run hooks on an event and see what they do
 
-    Runs the hooks as an agent would, in the project, with a separate transcript. No model is called and no tool runs.
+    Runs the hooks as an agent would, in the project, with a separate transcript. No tool runs, and no model is called:
+    hooks that ask one get the --answer, or that of their case, unless you --ask.
     Shows how each hook ended, what it printed and how that was read, followed by the combined outcome.
 
     \b
@@ -115,19 +124,20 @@ def test(
         foundation = lay_foundation(options, os.environ)
         for notice in foundation.notices:
             click.echo(strip_controls(f"note: {notice}"), err=True)
-        bench = bench_of(foundation)
-        bench = replace(bench, hooks=read_as(bench.hooks, dialect))
-        if are_files[0]:
-            return _test_files(what, bench, jobs, as_json=as_json)
-        return _test_event(what[0], flags, bench, as_json=as_json)
+        with tempfile.TemporaryDirectory(prefix="wave-hooks-") as outputs:
+            bench = bench_of(foundation, Path(outputs), ask=ask)
+            bench = replace(bench, hooks=read_as(bench.hooks, dialect))
+            if are_files[0]:
+                return _test_files(what, bench, jobs, as_json=as_json)
+            return _test_event(what[0], flags, bench, as_json=as_json)
     except SubjectError as error:
         raise click.UsageError(f"{error}.") from None
     except CaseFileError as error:
         raise click.UsageError(str(error)) from None
 
 
-def bench_of(foundation: Foundation) -> Bench:
-    """A project's hooks, ready for a trial."""
+def bench_of(foundation: Foundation, outputs: Path, *, ask: bool = False) -> Bench:
+    """A project's hooks, ready for a trial. `ask`: they may ask models. `outputs` is for long texts of tools."""
     settings = foundation.settings
     python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
     return Bench(
@@ -137,7 +147,11 @@ def bench_of(foundation: Foundation) -> Bench:
         max_stop_blocks=settings.max_stop_blocks,
         why_refused=python.after(foundation.gathered.trust.problem),
         own_environment=python.environment,
-        runner=hook_runner_for(settings, foundation.hook_environment),
+        runner=hook_runner_for(
+            settings,
+            foundation.hook_environment,
+            open_thinker=lambda: _thinker(foundation, outputs) if ask else NoThinker(_NOT_ASKED),
+        ),
         left_out=foundation.gathered.left_out,
         tools={tool.name: tool for tool in builtin_tools()},
         judge=ProjectJudge(
@@ -151,6 +165,16 @@ def bench_of(foundation: Foundation) -> Bench:
     )
 
 
+_NOT_ASKED = 'no model is asked here; give an answer (--answer, or "answer" in a case), or use --ask'
+
+
+def _thinker(foundation: Foundation, outputs: Path) -> Thinker:
+    from wave_agent.agent.hook_questions import ReadingPlace  # lazy, as the next one: few hooks ask a model
+    from wave_agent.agent.hook_thinking import thinker_for
+
+    return thinker_for(foundation, ReadingPlace(outputs=outputs, environment=without_credentials(os.environ)))
+
+
 # ------------------------------------------------------------------------------------------------------------ one event
 
 
@@ -160,7 +184,7 @@ def _test_event(event: str, flags: TestOptions, bench: Bench, *, as_json: bool) 
         hooks_named(flags.hook, tried.event, bench.hooks)
     hook = flags.hook if bench.hooks else None
     expect = {} if flags.expect is None else {"outcome": flags.expect}
-    case = Case(name=event, place="the command line", subject=tried, hook=hook, expect=expect)
+    case = Case(name=event, place="the command line", subject=tried, hook=hook, answer=_answer(flags), expect=expect)
     found = asyncio.run(run_case(case, bench))
     differs = differences(expect, found) if expect else ()
     if as_json:
@@ -170,6 +194,16 @@ def _test_event(event: str, flags: TestOptions, bench: Bench, *, as_json: bool) 
             click.echo(line)
     is_broken = not expect and any(tried.run.outcome == "failure" for tried in found.runs)
     return 1 if differs or is_broken else 0
+
+
+def _answer(flags: TestOptions) -> Any:
+    """JSON, or text as a model might have written it."""
+    if flags.answer is None:
+        return None
+    try:
+        return json.loads(flags.answer)
+    except ValueError:
+        return flags.answer
 
 
 def _subject(event: str, flags: TestOptions, bench: Bench) -> Subject:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
-from wave_agent.hooks.execution import HookExecutionResult, HookJob
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind
 from wave_agent.system.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
 from wave_agent.system.which import which
@@ -49,6 +49,8 @@ class ProcessRunner:
 
     async def run(self, job: HookJob) -> HookExecutionResult:
         """Run the job. Raises only `CancelledError`, and only once the whole process group is dead."""
+        if job.kind is not HookKind.COMMAND:  # a prompt must never reach a shell
+            return HookExecutionResult(error=f"hooks of type {job.kind} do not run as processes")
         loop = asyncio.get_running_loop()
         async with self._places.setdefault(loop, asyncio.Semaphore(self._at_once)):
             delivery = Delivery[HookExecutionResult](loop, self._mailboxes.setdefault(loop, Mailbox()))

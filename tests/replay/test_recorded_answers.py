@@ -1,0 +1,43 @@
+"""Hooks that ask a model, replayed: recorded answers are used, and nothing is guessed."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.replay.recorded import commands, record
+from tests.replay.test_backtest import backtest, new_hooks, totals
+from wave_agent.testing import Reply, call
+from wave_agent.testing.model_server import RecordingModelServer
+
+OBJECTS = Reply(tool_calls=[call("verdict", ok=False, reason="Hands off.")])
+AGREES = Reply(tool_calls=[call("verdict", ok=True)])
+SESSION = [commands("touch a"), OBJECTS, commands("ls"), AGREES, "Done."]
+
+
+def judging(prompt: str = "No touching.", **more: Any) -> list[dict[str, Any]]:
+    return [{"type": "prompt", "prompt": prompt, "name": "judge", **more}]
+
+
+def test_the_same_policy_gets_the_recorded_answers(project: Path, tmp_path: Path) -> None:
+    record(project, SESSION, hooks={"PreToolUse": judging()})
+    report = backtest(project, *new_hooks(tmp_path, PreToolUse=judging()), status=0)
+    assert set(totals(report)) == {"unchanged"}
+    assert report["judged"] == 2
+
+
+def test_another_policy_has_no_recorded_answer_and_is_not_judged(project: Path, tmp_path: Path) -> None:
+    record(project, SESSION, hooks={"PreToolUse": judging()})
+    report = backtest(project, *new_hooks(tmp_path, PreToolUse=judging("No deleting.")), status=1)
+    assert totals(report)["no recorded answer"] == 2
+    assert "no recorded answer of a model to this policy; --ask-models asks one now" in report["findings"][0]["reason"]
+
+
+def test_models_are_asked_again_on_demand(project: Path, tmp_path: Path) -> None:
+    record(project, SESSION, hooks={"PreToolUse": judging()})
+    new = new_hooks(tmp_path, PreToolUse=judging("No listing."))
+    with RecordingModelServer.in_thread([AGREES, OBJECTS]) as server:
+        environment = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "m", "WAVE_API_KEY": "key"}
+        report = backtest(project, *new, "--ask-models", status=1, **environment)
+    found = totals(report)
+    assert (found["newly allowed"], found["newly blocked"]) == (1, 1)
+    assert len(server.requests) == 2
+    assert report["notes"][0] == "The network was NOT cut: models were asked."
