@@ -1,6 +1,6 @@
 """What a program receives from the agent: callbacks during the work, and the result at the end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -36,6 +36,14 @@ class Violation(Struct, frozen=True, kw_only=True):
     """Where the changed version is now, if it was moved away."""
 
 
+class DeferredToolUse(Struct, frozen=True, kw_only=True):
+    """A call that has neither run nor been denied. It is judged anew when the session is resumed."""
+
+    id: str
+    name: str
+    input: Mapping[str, Any]
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """The result of one prompt."""
 
@@ -56,6 +64,8 @@ class Result(Struct, frozen=True, kw_only=True):
     """None if the prices of a model are unknown, or if its server did not say how many tokens it used."""
     violations: tuple[Violation, ...] = ()
     """Files that were changed for this prompt although a rule denies it."""
+    deferred_tool_use: DeferredToolUse | None = None
+    """The call that waits for a decision, because a hook deferred it."""
 
     @property
     def hooks_failed_open(self) -> int:
@@ -78,5 +88,6 @@ class Result(Struct, frozen=True, kw_only=True):
             "usage": to_builtins(self.usage),
             "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "violations": [to_builtins(one) for one in self.violations],
+            "deferred_tool_use": to_builtins(self.deferred_tool_use),
             "duration_ms": self.duration_ms,
         }

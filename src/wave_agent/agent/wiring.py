@@ -17,7 +17,7 @@ from wave_agent.agent.authority import Authority
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
 from wave_agent.agent.hook_runners import hooks_for
-from wave_agent.agent.instructions import instructions
+from wave_agent.agent.instructions import LoadedInstructions, instructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.model_choice import model_for, model_name_for
 from wave_agent.agent.options import Foundation, WindowFinder, Windows, sandbox_for
@@ -83,6 +83,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     spending: Spending
     notices: list[str]
     """To show when the session starts."""
+    instructions: list[LoadedInstructions]
+    """The files with instructions that are passed to the model, once they are known."""
 
     @property
     def before(self) -> Resumed:
@@ -162,6 +164,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         sandbox=sandbox,
         variables=_variables(foundation, session_id),
         notices=notices,
+        instructions=[],
     )
 
 
@@ -198,6 +201,7 @@ def make_parts(ground: Ground) -> Parts:
         briefing=briefing,
         max_turns=foundation.max_turns,
         emit=ground.listeners.emit,
+        interactive=bool(foundation.options.interactive),
         reports=lambda: [*(report for tool in tools for report in tool.reports()), *calls.news()],
         draft=draft,
         limits=limits_in(foundation.settings.models.get(window.name, {})),
@@ -295,7 +299,14 @@ def _briefing(ground: Ground) -> Briefing:
     ours = (
         {}
         if own is not None
-        else instructions(place, home, foundation.claude_home, denied=denied, tell=ground.notices.append)
+        else instructions(
+            place,
+            home,
+            foundation.claude_home,
+            denied=denied,
+            tell=ground.notices.append,
+            loaded=ground.instructions.append,
+        )
     )
 
     def is_small() -> bool:

@@ -37,6 +37,8 @@ from wave_agent.system.processes import kill_children
 from wave_agent.text import strip_controls
 
 if TYPE_CHECKING:
+    from click import UsageError
+
     from wave_agent.cli.hook_reports import HookReports
 
 EXIT: Mapping[str, int] = {
@@ -72,14 +74,16 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
     screen = Screen(output_format, debug_hooks=debug_hooks)
     if given in ("", FROM_STDIN) and is_terminal(sys.stdin):
         screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
-    prompt, piped, notice = read_prompt(
-        given, sys.stdin
-    )  # before the event loop, whose Ctrl-C handler would wait for it
+    # Before the event loop, whose Ctrl-C handler would wait for it.
+    prompt, piped, notice = read_prompt(given, sys.stdin)
     if notice:
         screen.tell(notice)
+    has_prompt = bool(prompt or piped)
     try:
         status = asyncio.run(_run(options, prompt, piped, screen))
     except WaveError as error:
+        if not has_prompt:
+            raise _no_prompt() from error
         if output_format == "text" or isinstance(error, MissingPathError):
             raise
         screen.print(json.dumps(failed(str(error))))
@@ -104,7 +108,12 @@ async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: 
     async with agent:
         if agent.mcp is not None:
             prompt = await agent.expand(prompt)
-        result = await agent.send_message("\n\n".join(filter(None, (prompt, piped))))
+        if prompt or piped:
+            result = await agent.send_message("\n\n".join(filter(None, (prompt, piped))))
+        elif agent.can_continue:
+            result = await agent.continue_turn()
+        else:
+            raise _no_prompt()
         from wave_agent.sessions.index import forget_old_sessions  # lazy: not needed before the answer
 
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
@@ -112,19 +121,21 @@ async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: 
     return interruption.status or EXIT[result.status]
 
 
+def _no_prompt() -> "UsageError":
+    from click import UsageError  # lazy: only to explain a mistake
+
+    return UsageError("There is no prompt: pass one after -p or on stdin.")
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str, str]:
-    """The prompt that the user wrote, the piped input, and a notice for the user about it."""
+    """The prompt that the user wrote, the piped input, and a notice for the user about it. Both may be empty."""
     if given in ("", FROM_STDIN):
         text, notice = ("", "") if stdin is None else _read(stdin)
-        if not text.strip():
-            from click import UsageError  # lazy: only to explain a mistake
-
-            raise UsageError("There is no prompt: pass one after -p or on stdin.")
-        return "", text, notice
+        return "", text if text.strip() else "", notice
     if stdin is None or stdin.closed or stdin.isatty():
         return given, "", ""
     try:
@@ -166,6 +177,7 @@ def failed(error: str) -> dict[str, Any]:
         "usage": to_builtins(Usage()),
         "cost_usd": 0,
         "violations": [],
+        "deferred_tool_use": None,
         "duration_ms": 0,
     }
 

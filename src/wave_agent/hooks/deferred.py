@@ -13,6 +13,8 @@ class Deferred(Struct, frozen=True):
     event: str
     said: Said
     occasion: int = 0
+    wakes: bool = False
+    """Worth a new turn, should the model be done."""
 
 
 class DeferredContext:
@@ -26,7 +28,7 @@ class DeferredContext:
 
     def add(self, outcome: Outcome, occasion: int) -> None:
         if occasion not in self._erased:
-            self.waiting.extend(Deferred(outcome.event, said, occasion) for said in outcome.contexts)
+            self.waiting.extend(Deferred(outcome.event, said, occasion, outcome.wakes) for said in outcome.contexts)
 
     def erase(self, occasion: int) -> None:
         """Drop the context of this occasion, including what is still to come: its hooks saw an erased prompt."""
