@@ -198,8 +198,9 @@ class Agent:
 
     @property
     def no_hooks(self) -> bool:
-        """The user has disabled all hooks except managed ones for this run: `--no-hooks`."""
-        return self._ground.foundation.options.no_hooks
+        """The user has disabled all hooks except managed ones: `--no-hooks`, or `disableAllHooks` in settings."""
+        foundation = self._ground.foundation
+        return foundation.options.no_hooks or foundation.gathered.hooks_disabled
 
     @property
     def hooks_left_out(self) -> int:

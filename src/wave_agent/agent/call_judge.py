@@ -180,7 +180,7 @@ class CallJudge:
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
             judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
-            verdict = await self._permit(call, tool, judged, changed.answered, before, deferred_by)
+            verdict = await self._permit(call, tool, judged, changed.answered, before, deferred_by=deferred_by)
             if isinstance(verdict, DeferredCall):
                 return verdict, ()  # it has no result yet, so no message may follow it
             if not isinstance(verdict, _Changed):
@@ -208,6 +208,7 @@ class CallJudge:
         judged: Outcome,
         answered: Answered,
         before: Mapping[str, Seen],
+        *,
         deferred_by: str = "",
     ) -> CallVerdict | _Changed:
         """Validates, judges and asks.

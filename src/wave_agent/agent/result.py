@@ -36,6 +36,9 @@ class Violation(Struct, frozen=True, kw_only=True):
     """Where the changed version is now, if it was moved away."""
 
 
+TOOL_DEFERRED = "tool_deferred"
+
+
 class DeferredToolUse(Struct, frozen=True, kw_only=True):
     """A call that has neither run nor been denied. It is judged anew when the session is resumed."""
 
@@ -88,6 +91,11 @@ class Result(Struct, frozen=True, kw_only=True):
             "usage": to_builtins(self.usage),
             "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "violations": [to_builtins(one) for one in self.violations],
-            "deferred_tool_use": to_builtins(self.deferred_tool_use),
             "duration_ms": self.duration_ms,
+            **self._waits(),
         }
+
+    def _waits(self) -> dict[str, Any]:
+        """Only if a call waits for a decision."""
+        call = self.deferred_tool_use
+        return {} if call is None else {"stop_reason": TOOL_DEFERRED, "deferred_tool_use": to_builtins(call)}

@@ -21,8 +21,8 @@ _EVENTS: Mapping[TaskChangeKind, HookEvent] = {
     TaskChangeKind.COMPLETED: HookEvent.TASK_COMPLETED,
 }
 _REFUSED: Mapping[TaskChangeKind, str] = {
-    TaskChangeKind.CREATED: "The item was not added",
-    TaskChangeKind.COMPLETED: "The item is not completed",
+    TaskChangeKind.CREATED: "Not added",
+    TaskChangeKind.COMPLETED: "Not completed",
 }
 _TOO_MANY = "Not run: at most {most} items can be added or completed at once, as hooks check each of them. Write fewer."
 
@@ -54,8 +54,9 @@ class TaskHooks:
             if outcome.flow is Flow.REFUSE_TASK:
                 refused[change] = outcome
         notes = tuple(
-            hook_note(outcome.event, _names(outcome), f"{_REFUSED[change.kind]}: {change.subject}\n{outcome.reason}")
+            hook_note(outcome.event, names, f"[{_REFUSED[change.kind]}, refused by hook {names}: {change.subject}]")
             for change, outcome in refused.items()
+            for names in (_names(outcome),)
         )
         arguments = tool.without_task_changes(permitted.arguments, tuple(refused))
         return replace(permitted, arguments=arguments, notes=(*permitted.notes, *notes)), tuple(later)

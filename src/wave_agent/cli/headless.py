@@ -177,7 +177,6 @@ def failed(error: str) -> dict[str, Any]:
         "usage": to_builtins(Usage()),
         "cost_usd": 0,
         "violations": [],
-        "deferred_tool_use": None,
         "duration_ms": 0,
     }
 

@@ -598,7 +598,7 @@ _ROWS = (
             StdinField("denied_by", "string", ", ".join(f"`{word}`" for word in DENIED_BY)),
         ),
         context=ContextPlace.AFTER_RESULTS,
-        specific=_NAME | {"retry"},
+        specific=_CONTEXT | {"retry"},
         reason_reader=Audience.USER,
         flow=_flow(Flow.PROCEED),
     ),
