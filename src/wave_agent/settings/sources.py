@@ -216,11 +216,8 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     plugins, notices = _plugins(choice.plugins, home)
     silenced: tuple[HookDefinition, ...] = ()
     if choice.no_hooks:
-        from wave_agent.settings.no_hooks import notice_of, silence  # lazy: rarely used
-
-        everything, silenced = silence([*sources, *plugins])
-        sources, plugins = everything[: len(sources)], everything[len(sources) :]
-        notices = [notice_of(silenced), *notices]
+        sources, plugins, silenced, notice = _silenced(sources, plugins)
+        notices = [notice, *notices]
     sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
     in_code = [] if choice.hooks is None else [hooks_in_code(choice.hooks)]
     # Before trust is judged: a guard that its own file disables is missing, like one that was removed.
@@ -251,6 +248,16 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         user_guards=user_guards,
         mcp=about_servers,
     )
+
+
+def _silenced(
+    sources: list[SettingsSource], plugins: list[SettingsSource]
+) -> tuple[list[SettingsSource], list[SettingsSource], tuple[HookDefinition, ...], str]:
+    """Both without hooks, except managed ones, those hooks, and a notice."""
+    from wave_agent.settings.no_hooks import notice_of, silence  # lazy: rarely used
+
+    everything, silenced = silence([*sources, *plugins])
+    return everything[: len(sources)], everything[len(sources) :], silenced, notice_of(silenced)
 
 
 class _Disabled(Struct, frozen=True):
