@@ -6,7 +6,7 @@ out (`drivable`), since a real agent gets there by itself.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from wave_agent.events import Event, Notice
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
 from wave_agent.mcp.values import Elicit, Elicitation, ElicitationAnswer, McpResult, ToolDefinition
 from wave_agent.messages import ErrorBlock, NoticeBlock
-from wave_agent.models.base import ModelRequest
+from wave_agent.models.base import ModelRequest, ToolCall
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, Rules, ToolKind
 from wave_agent.rules.rule import parse_rule
@@ -101,6 +101,28 @@ class AskingServer(FakeMcpHost):
         return McpResult()
 
 
+def _todo(status: str) -> Callable[[Mapping[str, Any], str], list[ToolCall]]:
+    def write(payload: Mapping[str, Any], _: str) -> list[ToolCall]:
+        return [call("TodoWrite", todos=[{"content": payload["task_subject"], "status": status}])]
+
+    return write
+
+
+def _write(payload: Mapping[str, Any], project: str) -> list[ToolCall]:
+    name = Path(payload["file_path"]).name
+    return [call("Write", file_path=str(Path(project) / name), content="new")]
+
+
+ACTS: dict[str, Callable[[Mapping[str, Any], str], list[ToolCall]]] = {
+    "PostToolBatch": lambda _, __: [call("Glob", pattern="*")],
+    "TaskCreated": _todo("pending"),
+    "TaskCompleted": _todo("completed"),
+    "FileChanged": _write,
+    "CwdChanged": lambda _, project: [call("Bash", command=f"mkdir -p {project}/src; cd {project}/src")],
+}
+"""What the model does so that an event happens."""
+
+
 def drivable(case: Mapping[str, Any]) -> bool:
     """An agent can be brought into the state that this case describes."""
     payload = case.get("payload", {})
@@ -119,7 +141,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     except SettingsError as error:
         return {"refused": True, "issues": [str(error)]}
     payload, event = request["payload"], request["event"]
-    name = payload.get("tool_name", "Bash")
+    name = "Recorder" if event in ACTS else payload.get("tool_name", "Bash")
     kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, ToolKind.ACTS)})
     tool = kind(payload.get("tool_response", {}), options.get("nullable", []), options.get("required", []))
     tool.error = payload.get("error") if event == "PostToolUseFailure" else None
@@ -132,6 +154,7 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
     server = AskingServer(payload) if "mcp_server_name" in payload else None
     asks = event == "Notification"  # a question to the user is what they are notified of
     calls = [call(name, **payload.get("tool_input", {}))] if "tool_name" in payload or asks else []
+    calls += ACTS[event](payload, request["project_dir"]) if event in ACTS else []
     calls += [call(f"mcp__{server.question.server}__ask")] if server else []
     fails = [ModelError(payload["error_details"], status=429)] if event == "StopFailure" else []
     model = ScriptedModel([*([Reply(tool_calls=calls)] if calls else []), *fails, *["done"] * 30])
@@ -197,6 +220,8 @@ def _agent(
             heard.append(event.content)
 
     rules = request.get("options", {}).get("permissions", {})
+    if request["event"] == "PermissionDenied":
+        rules = {"deny": [request["payload"]["tool_name"]]}
     parsed = {key: tuple(map(parse_rule, rules.get(key, []))) for key in ("deny", "ask", "allow")}
     home = Path(request["project_dir"]) / "home"
     project, mode = request["project_dir"], PermissionMode(rules.get("mode", "default"))
@@ -222,6 +247,9 @@ def _agent(
         max_turns=12,
         snapshot=Snapshot([changing(request)], {str(changing(request)): request["payload"].get("source", "")}),
     )
+    if request["event"] == "InstructionsLoaded":
+        (Path(project) / "AGENTS.md").write_text("Be brief.")
+        foundation = replace(foundation, options=replace(foundation.options, system_prompt=None))
     ground = lay_ground(foundation)
     return Agent(ground, make_parts(ground))
 
@@ -238,6 +266,8 @@ def _hook_texts(request: ModelRequest, *, results: bool) -> list[str]:
 
 
 def _flow(event: str, result: Result, questions: list[PermissionRequest], tool: RecordingTool) -> str:
+    if result.deferred_tool_use is not None:
+        return "defer"
     if result.status == "stopped":
         return "stop"
     if event == "PermissionRequest":

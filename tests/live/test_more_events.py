@@ -194,7 +194,7 @@ def test_a_call_is_deferred_and_runs_once_somebody_has_decided(project: Project)
         assert result["deferred_tool_use"] == {
             "id": asked.id,
             "name": "Bash",
-            "input": {"command": asked.input["command"]},
+            "input": {"command": "echo deployed | tee out"},
         }
         assert not (project.directory / "out").exists()
 
@@ -251,11 +251,12 @@ def test_a_rule_that_denies_is_not_put_off(project: Project) -> None:
 
 
 def test_what_a_background_hook_finds_reaches_the_model_in_the_same_turn(project: Project) -> None:
-    check = "while test ! -e go; do sleep 0.02; done; echo Two tests fail. >&2; touch checked; exit 2"
+    check = "while test ! -e go; do sleep 0.02; done; echo Two tests fail. >&2; exit 2"
     hook = {"command": check, "asyncRewake": True, "name": "tests"}
     hooked(project, {"PostToolUse": {"matcher": "Write", "hooks": [hook]}})
     write = Reply(tool_calls=[call("Write", file_path="a.py", content="x = 1\n")])
-    wait = Reply(tool_calls=[call("Bash", command="touch go; while test ! -e checked; do sleep 0.02; done; sleep 0.3")])
+    recorded = f'grep -qs \'"name":"tests"\' {project.home}/projects/*/*.jsonl'
+    wait = Reply(tool_calls=[call("Bash", command=f"touch go; until {recorded}; do sleep 0.02; done")])
     with serving(write, wait, "I will fix them.") as server:
         assert project.wave("-p", "Go.", *BYPASS, server=server).returncode == 0
     assert "Two tests fail." not in said(server, 1)

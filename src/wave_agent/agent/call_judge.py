@@ -111,8 +111,8 @@ class DeniedCall(Struct, frozen=True):
 class DeferredCall(Struct, frozen=True):
     """A call that somebody decides about later."""
 
-    by: str
-    """The hooks that deferred it."""
+    why: str
+    """The hooks that deferred it, with their reasons."""
 
 
 class InvalidCall(Struct, frozen=True):
@@ -174,13 +174,13 @@ class CallJudge:
             tool_input = tool.normalise(changed.tool_input, self._start)
             before = first_look(tool, tool_input)
             said = await self._review.ask_hooks(call, tool, tool_input, may_defer=True)
-            deferred_by = self._deferring(said, call)
+            deferred = self._deferring(said, call)
             judged = said.as_ask()
             later = (*later, *self._results.apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
             judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
-            verdict = await self._permit(call, tool, judged, changed.answered, before, deferred_by=deferred_by)
+            verdict = await self._permit(call, tool, judged, changed.answered, before, deferred=deferred)
             if isinstance(verdict, DeferredCall):
                 return verdict, ()  # it has no result yet, so no message may follow it
             if not isinstance(verdict, _Changed):
@@ -189,17 +189,18 @@ class CallJudge:
             changed = verdict
 
     def _deferring(self, said: Outcome, call: RequestedCall) -> str:
-        """The hooks that defer this call; empty: none does, or it cannot be deferred."""
-        names = ", ".join(dict.fromkeys(one.hook for one in said.reasons.get(Decision.DEFER, ())))
+        """Why this call is deferred; empty: it is not, or cannot be."""
+        deferring = said.reasons.get(Decision.DEFER, ())
         if said.flow is not Flow.DEFER_CALL or self._asker.is_attended:
             return ""
         if not call.is_alone:
+            names = ", ".join(dict.fromkeys(one.hook for one in deferring))
             self._notify(
                 f"Hook {names} deferred {call.name}, but only the single call of an answer can be deferred; "
                 "it needs confirmation instead."
             )
             return ""
-        return names
+        return "\n".join(f"Hook {one.hook}: {one.text}" for one in deferring)
 
     async def _permit(
         self,
@@ -209,12 +210,12 @@ class CallJudge:
         answered: Answered,
         before: Mapping[str, Seen],
         *,
-        deferred_by: str = "",
+        deferred: str = "",
     ) -> CallVerdict | _Changed:
         """Validates, judges and asks.
 
         `answered`: who has already answered the question, with this input as the answer. `before`: what the paths
-        pointed to when hooks started to judge. `deferred_by`: hooks that leave the answer to somebody else.
+        pointed to when hooks started to judge. `deferred`: why somebody else decides later.
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
@@ -231,8 +232,8 @@ class CallJudge:
             if permission.for_user:
                 self._notify(f"{tool.name} was not run: {permission.for_user}")
             return DeniedCall(permission.for_model, notes, _denier(permission.by), tool_input)
-        if deferred_by:
-            return DeferredCall(deferred_by)
+        if deferred:
+            return DeferredCall(deferred)
         permitted = PermittedCall(tool_input, arguments, reviewed.seen, notes, subject.kind)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         if permission.answer is Ruling.ALLOW or answered >= needed:

@@ -38,7 +38,7 @@ from wave_agent.tools.changes import FileChanges
 if TYPE_CHECKING:  # loaded with the first call that acts
     from wave_agent.agent.file_watch import FileWatch
 
-DEFERRED = "Hook {hooks} deferred {tool} ({id}): the call waits until somebody has decided. Then resume this session."
+DEFERRED = "{tool} ({id}) waits until somebody has decided; then resume this session. {why}"
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -85,7 +85,7 @@ class CallStages:
             start_watch=start_watch,
         )
         self._after = ResultHooks(hooks, authority, results, changes)
-        self.side_effects = CallSideEffects(hooks, authority, changes)
+        self.side_effects = CallSideEffects(hooks, authority, changes, messages)
 
     @property
     def watch(self) -> "FileWatch | None":
@@ -119,8 +119,8 @@ class CallStages:
         match verdict:
             case DeniedCall():
                 return await self._deny(call, verdict), later
-            case DeferredCall(by=by):
-                self._messages.add_notice_block(DEFERRED.format(hooks=by, tool=call.name, id=call.id), "info")
+            case DeferredCall(why=why):
+                self._messages.add_notice_block(DEFERRED.format(tool=call.name, id=call.id, why=why), "info")
                 return CallEnd(ends_turn=True, is_deferred=True), later
             case InvalidCall(tool_input=tool_input, problem=problem, for_model=for_model):
                 wrong = ToolResult(content=for_model, success=False, ran=False)
