@@ -108,7 +108,7 @@ class HookFinished(Struct, frozen=True, kw_only=True, tag="hook_finished"):
 
 class ModelWoken(Struct, frozen=True, kw_only=True, tag="model_woken"):
     """A background hook has something for the model. A running turn sends it with its next request; otherwise a front
-    end can start one: `Agent.wake`."""
+    end can start one: `Agent.continue_turn`."""
 
     event: str
     hook: str

@@ -365,6 +365,11 @@ class Agent:
         return self._send(None, None)
 
     @property
+    def is_woken(self) -> bool:
+        """A background hook has reported something that the model has not seen yet."""
+        return self._hooks.wakes
+
+    @property
     def can_continue(self) -> bool:
         """`continue_turn` has something to do, or a SessionStart hook may have."""
         return self._life.deferred is not None or self._hooks.wakes or self._life.may_begin_by_itself
