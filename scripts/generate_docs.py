@@ -23,6 +23,7 @@ from wave_agent.hooks.compatibility import COLUMNS, COMPARISONS, Kinship
 from wave_agent.hooks.definitions import LAYERS
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow, HookEvent
+from wave_agent.hooks.public_settings import PUBLIC_SETTINGS
 from wave_agent.hooks.reader import TABLE, Field, Home
 from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
 from wave_agent.lint.codes import CODES, Level
@@ -47,6 +48,8 @@ FLOW_WORDS = {
     Flow.SKIP_COMPACTION: "nothing is summarised; the reason goes to the user",
     Flow.DECLINE: "the server gets `decline`; the reason goes to the user",
     Flow.KEEP_WORKING: "the turn does not end; the reason goes to the model, which continues",
+    Flow.REFUSE_TASK: "the todo list is not changed for this item; the reason goes to the model",
+    Flow.END_TURN: "the turn ends; the reason goes to the user",
 }
 
 
@@ -64,7 +67,7 @@ def events() -> str:
         [
             code(row.event),
             row.when,
-            code(row.target) if row.target else "–",
+            _target(row),
             f"{row.timeout:g} s",
             "ignored" if row.reason_reader is Audience.NOBODY else FLOW_WORDS[row.flow[Decision.BLOCK]],
             row.context,
@@ -73,6 +76,11 @@ def events() -> str:
     ]
     head = ["event", "runs when", "matcher is compared with", "timeout", "exit 2 or block", "context goes"]
     return table(head, rows)
+
+
+def _target(row: EventRow) -> str:
+    name = code(row.target) if row.target else "–"
+    return f"the file name in {name}" if row.target_is_file else name
 
 
 def verdicts() -> str:
@@ -279,6 +287,11 @@ def compatibility() -> str:
     return table(["what", "compared", "here", "why"], sorted(found, key=lambda one: order.index(one[1])))
 
 
+def public_settings() -> str:
+    """What public settings use, and what Wave makes of it."""
+    return table(["what", "repositories", "here"], [[one.what, one.repositories, one.here] for one in PUBLIC_SETTINGS])
+
+
 def attacks() -> str:
     """The classes in tests/attacks, with their number of attempts and how many still get through."""
     files = sorted((ROOT / "tests" / "attacks" / "classes").glob("*.toml"))
@@ -440,6 +453,7 @@ PARTS: dict[str, Callable[[], str]] = {
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
         *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead, providers),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
+        public_settings,
         *(rooms, modules, ways),
     )
 }

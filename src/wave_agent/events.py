@@ -23,7 +23,7 @@ class HookRun(Struct, frozen=True, kw_only=True):
     tool_use_id: str | None
     exit_code: int | None
     outcome: str
-    """`none`, `context`, `allow`, `ask`, `deny`, `block`, `stop` or `failure`."""
+    """`none`, `context`, `allow`, `ask`, `defer`, `deny`, `block`, `stop` or `failure`."""
     failure: str | None
     """`timeout`, `signal`, `spawn`, `exit`, `json`, `mcp` or `answer`."""
     mode: str
@@ -122,6 +122,14 @@ class HookFinished(Struct, frozen=True, kw_only=True, tag="hook_finished"):
     run: HookRun
 
 
+class ModelWoken(Struct, frozen=True, kw_only=True, tag="model_woken"):
+    """A background hook has something for the model. A running turn sends it with its next request; otherwise a front
+    end can start one: `Agent.continue_turn`."""
+
+    event: str
+    hook: str
+
+
 class PermissionRequested(Struct, frozen=True, kw_only=True, tag="permission_requested"):
     id: str
     tool_name: str
@@ -172,6 +180,7 @@ Event = (
     | ToolFinished
     | HookStarted
     | HookFinished
+    | ModelWoken
     | PermissionRequested
     | Notice
     | Error

@@ -412,11 +412,17 @@ class MessageManager:
         blocks = [block for message in self._messages for block in message.blocks]
         return [block.result for block in blocks if isinstance(block, ToolBlock) and block.result]
 
+    def call(self, tool_id: str) -> ToolBlock:
+        """Raises `KeyError`."""
+        blocks = (block for message in reversed(self._messages) for block in message.blocks)
+        found = next((block for block in blocks if isinstance(block, ToolBlock) and block.id == tool_id), None)
+        if found is None:
+            raise KeyError(tool_id)
+        return found
+
     def result_of(self, tool_id: str) -> str:
         """The result of a call; empty if there is none yet."""
-        blocks = (block for message in reversed(self._messages) for block in message.blocks)
-        found = (block.result for block in blocks if isinstance(block, ToolBlock) and block.id == tool_id)
-        return next(found, None) or ""
+        return (self.call(tool_id).result or "") if self.has_call(tool_id) else ""
 
     @property
     def number_of_calls(self) -> int:

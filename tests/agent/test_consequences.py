@@ -29,6 +29,7 @@ from wave_agent.hooks.verdicts import (
     Ask,
     Block,
     Blocks,
+    Defer,
     Effect,
     EndTurn,
     Failure,
@@ -66,12 +67,18 @@ PROMPT, PRE, POST, STOP, START, PRE_COMPACT, POST_COMPACT = (
 REQUEST, FAILED, END = HookEvent.PERMISSION_REQUEST, HookEvent.POST_TOOL_USE_FAILURE, HookEvent.SESSION_END
 BEGUN, ENDED = HookEvent.SUBAGENT_START, HookEvent.SUBAGENT_STOP
 QUESTIONS = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
-UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
+UNHEARD = (
+    *(HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE),
+    *(HookEvent.INSTRUCTIONS_LOADED, HookEvent.FILE_CHANGED, HookEvent.CWD_CHANGED),
+)
+TASKS = (HookEvent.TASK_CREATED, HookEvent.TASK_COMPLETED)
+BATCH, REFUSAL = HookEvent.POST_TOOL_BATCH, HookEvent.PERMISSION_DENIED
 NOW, LATER = When.NOW, When.AFTER_RESULTS
 SAYS: dict[Decision, tuple[Effect, ...]] = {
     Decision.NONE: (),
     Decision.ALLOW: (Approve("fine"),),
     Decision.ASK: (Ask("sure?"),),
+    Decision.DEFER: (Defer("later"),),
     Decision.BLOCK: (Block("never"),),
     Decision.STOP: (EndTurn("enough"),),
 }
@@ -111,6 +118,7 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (PRE, Decision.NONE): (),
     (PRE, Decision.ALLOW): (warning("fine"),),
     (PRE, Decision.ASK): (),
+    (PRE, Decision.DEFER): (warning("later"),),
     (PRE, Decision.BLOCK): (GiveResult("id", "never", BLOCKED, Origin(PRE, "one")),),
     (PRE, Decision.STOP): (STOPPED_CALL, warning("enough")),
     (POST, Decision.NONE): (),
@@ -163,6 +171,13 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (END, Decision.ASK): (),
     (END, Decision.BLOCK): (warning("never"),),
     (END, Decision.STOP): (warning("enough"),),
+    **{(event, Decision.NONE): () for event in (BATCH, REFUSAL, *TASKS)},
+    **{(event, Decision.ALLOW): (warning("fine"),) for event in (BATCH, REFUSAL, *TASKS)},
+    **{(event, Decision.ASK): () for event in (BATCH, REFUSAL)},
+    **{(event, Decision.BLOCK): (warning("never"),) for event in (BATCH, REFUSAL)},
+    **{(event, Decision.ASK): (TellModel((hook_text(event, "sure?"),), LATER),) for event in TASKS},
+    **{(event, Decision.BLOCK): (TellModel((hook_text(event, "never"),), LATER),) for event in TASKS},
+    **{(event, Decision.STOP): (warning("enough"),) for event in (BATCH, REFUSAL, *TASKS)},
     **{(event, Decision.NONE): () for event in QUESTIONS},
     **{(event, Decision.ALLOW): (warning("fine"),) for event in QUESTIONS},
     **{(event, Decision.ASK): () for event in QUESTIONS},
@@ -173,7 +188,16 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
 
 
 def test_the_table_has_every_event_and_every_decision() -> None:
-    assert set(TABLE) == set(product(HookEvent, Decision))
+    assert set(TABLE) == set(product(HookEvent, Decision)) - {
+        (event, Decision.DEFER) for event in HookEvent if event not in (PRE, *UNHEARD)
+    }
+
+
+def test_a_call_that_is_deferred_and_cannot_be_is_one_that_needs_an_answer() -> None:
+    made = outcome(PRE, [Defer("later"), TellUser("by the way")], [Ask("sure?")])
+    assert consequences(made.as_ask(), tool_id="id") == (warning("by the way"),)
+    assert made.as_ask().reasons == {Decision.ASK: (Said("one", "later"), Said("two", "sure?"))}
+    assert made.as_ask().flow is Flow.CONFIRM
 
 
 @rows(("event", "decision"), TABLE, ids=lambda part: part.name)
@@ -189,7 +213,10 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
         assert isinstance(consequences(made, tool_id="id"), tuple)
 
 
-CONTEXT_TIMES = {PROMPT: NOW, START: NOW, STOP: NOW, BEGUN: NOW, ENDED: NOW, PRE: LATER, POST: LATER, FAILED: LATER}
+CONTEXT_TIMES = {
+    **{PROMPT: NOW, START: NOW, STOP: NOW, BEGUN: NOW, ENDED: NOW},
+    **{PRE: LATER, POST: LATER, FAILED: LATER, BATCH: LATER, REFUSAL: LATER},
+}
 
 
 @rows(("event", "decision"), TABLE, ids=lambda part: part.name)
@@ -441,4 +468,6 @@ def test_a_message_that_must_wait_for_the_results_is_the_only_thing_that_waits()
     for event, decision in TABLE:
         made = outcome(event, [*SAYS[decision], AddContext("context"), TellUser("note")])
         waiting = [one for one in consequences(made, tool_id="id") if one.when is When.AFTER_RESULTS]
-        assert all(isinstance(one, TellModel) and event in (PRE, POST, FAILED) for one in waiting)
+        assert all(
+            isinstance(one, TellModel) and event in (PRE, POST, FAILED, BATCH, REFUSAL, *TASKS) for one in waiting
+        )

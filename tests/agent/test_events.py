@@ -13,6 +13,7 @@ from wave_agent.events import (
     HookFinished,
     HookRun,
     HookStarted,
+    ModelWoken,
     Notice,
     PermissionRequested,
     ReasoningDelta,
@@ -89,6 +90,10 @@ EXAMPLES: dict[type, tuple[Event, dict[str, Any]]] = {
         {"type": "hook_started", "event": "Stop", "name": "tests", "tool_use_id": None, "status_message": ""},
     ),
     HookFinished: (HookFinished(run=hook_run(reason="no")), {"type": "hook_finished", **RUN_SHAPE}),
+    ModelWoken: (
+        ModelWoken(event="PostToolUse", hook="tests"),
+        {"type": "model_woken", "event": "PostToolUse", "hook": "tests"},
+    ),
     PermissionRequested: (
         PermissionRequested(
             id="1", tool_name="Bash", tool_input={}, reason="why", does="reads a", effects={"reads": ["/a"]}

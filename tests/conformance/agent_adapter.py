@@ -6,7 +6,7 @@ out (`drivable`), since a real agent gets there by itself.
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEv
 from wave_agent.hooks.matcher import Alternative, Matcher, MatcherForm
 from wave_agent.mcp.values import Elicit, Elicitation, ElicitationAnswer, McpResult, ToolDefinition
 from wave_agent.messages import ErrorBlock, NoticeBlock
-from wave_agent.models.base import ModelRequest
+from wave_agent.models.base import ModelRequest, ToolCall
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, Rules, ToolKind
 from wave_agent.rules.rule import parse_rule
@@ -102,6 +102,28 @@ class AskingServer(FakeMcpHost):
         return McpResult()
 
 
+def _todo(status: str) -> Callable[[Mapping[str, Any], str], list[ToolCall]]:
+    def write(payload: Mapping[str, Any], _: str) -> list[ToolCall]:
+        return [call("TodoWrite", todos=[{"content": payload["task_subject"], "status": status}])]
+
+    return write
+
+
+def _write(payload: Mapping[str, Any], project: str) -> list[ToolCall]:
+    name = Path(payload["file_path"]).name
+    return [call("Write", file_path=str(Path(project) / name), content="new")]
+
+
+ACTS: dict[str, Callable[[Mapping[str, Any], str], list[ToolCall]]] = {
+    "PostToolBatch": lambda _, __: [call("Glob", pattern="*")],
+    "TaskCreated": _todo("pending"),
+    "TaskCompleted": _todo("completed"),
+    "FileChanged": _write,
+    "CwdChanged": lambda _, project: [call("Bash", command=f"mkdir -p {project}/src; cd {project}/src")],
+}
+"""What the model does so that an event happens."""
+
+
 TASK = "the task of the subagent"
 OF_SUBAGENTS = ("SubagentStart", "SubagentStop")
 
@@ -147,7 +169,7 @@ async def observe(request: dict[str, Any], *, inside: bool = False) -> dict[str,
         return {"refused": True, "issues": [str(error)]}
     settings = sparing_task(settings) if inside else settings
     payload, event = request["payload"], request["event"]
-    name = payload.get("tool_name", "Bash")
+    name = "Recorder" if event in ACTS else payload.get("tool_name", "Bash")
     kind = type(name, (RecordingTool,), {"name": name, "kind": KINDS.get(name, ToolKind.ACTS)})
     tool = kind(payload.get("tool_response", {}), options.get("nullable", []), options.get("required", []))
     tool.error = payload.get("error") if event == "PostToolUseFailure" else None
@@ -160,6 +182,7 @@ async def observe(request: dict[str, Any], *, inside: bool = False) -> dict[str,
     server = AskingServer(payload) if "mcp_server_name" in payload else None
     asks = event == "Notification"  # a question to the user is what they are notified of
     calls = [call(name, **payload.get("tool_input", {}))] if "tool_name" in payload or asks else []
+    calls += ACTS[event](payload, request["project_dir"]) if event in ACTS else []
     calls += [call(f"mcp__{server.question.server}__ask")] if server else []
     fails = [ModelError(payload["error_details"], status=429)] if event == "StopFailure" else []
     task = call("Task", description="a case", prompt=TASK, subagent_type="general-purpose")
@@ -228,6 +251,8 @@ def _agent(
             heard.append(event.content)
 
     rules = request.get("options", {}).get("permissions", {})
+    if request["event"] == "PermissionDenied":
+        rules = {"deny": [request["payload"]["tool_name"]]}
     parsed = {key: tuple(map(parse_rule, rules.get(key, []))) for key in ("deny", "ask", "allow")}
     home = Path(request["project_dir"]) / "home"
     project, mode = request["project_dir"], PermissionMode(rules.get("mode", "default"))
@@ -253,6 +278,9 @@ def _agent(
         max_turns=12,
         snapshot=Snapshot([changing(request)], {str(changing(request)): request["payload"].get("source", "")}),
     )
+    if request["event"] == "InstructionsLoaded":
+        (Path(project) / "AGENTS.md").write_text("Be brief.")
+        foundation = replace(foundation, options=replace(foundation.options, system_prompt=None))
     ground = lay_ground(foundation)
     return Agent(ground, make_parts(ground))
 
@@ -273,6 +301,8 @@ def _hook_texts(request: ModelRequest, *, results: bool) -> list[str]:
 
 
 def _flow(event: str, result: Result, questions: list[PermissionRequest], tool: RecordingTool) -> str:
+    if result.deferred_tool_use is not None:
+        return "defer"
     if result.status == "stopped":
         return "stop"
     if event == "PermissionRequest":

@@ -34,6 +34,7 @@ QUESTION: Case = {
     },
 }
 SUBAGENT = {"agent_id": "a1", "agent_type": "general-purpose"}
+TASK: Case = {"task_id": "task-1", "task_subject": "Fix the bug"}
 PAYLOADS: dict[str, Case] = {
     "UserPromptSubmit": {"prompt": "hello"},
     "PreToolUse": TOOL,
@@ -64,6 +65,17 @@ PAYLOADS: dict[str, Case] = {
         "changed_files": [],
     },
     "ElicitationResult": {**QUESTION, "action": "accept", "content": {"name": "Ada"}},
+    "PermissionDenied": {**TOOL, "reason": "Not run: denied by a rule.", "denied_by": "rule"},
+    "PostToolBatch": {"tool_calls": [{**TOOL, "success": True, "tool_response": "done"}]},
+    "TaskCreated": TASK,
+    "TaskCompleted": TASK,
+    "InstructionsLoaded": {
+        "file_path": "/srv/project/AGENTS.md",
+        "memory_type": "Project",
+        "load_reason": "session_start",
+    },
+    "FileChanged": {"file_path": "/srv/project/.env", "event": "add"},
+    "CwdChanged": {"old_cwd": "/srv/project", "new_cwd": "/srv/project/src"},
 }
 REQUIRED = {"name", "shows", "event", "layers", "expect"}
 EXACT = ("flow", "prompt_erased", "model", "input", "output", "answer", "permission", "failed_open", "refused")
@@ -101,9 +113,9 @@ KEYS = {  # What each kind of object in the corpus may hold.
 WORDS: dict[str, tuple[object, ...]] = {  # The values that a key may have, wherever it stands.
     "event": tuple(PAYLOADS),
     "dialect": ("wave", "claude"),
-    "flow": ("proceed", "allow", "ask", "block", "stop"),
+    "flow": ("proceed", "allow", "ask", "defer", "block", "stop"),
     "permission": ("allow", "ask", "deny"),
-    "outcome": ("none", "context", "allow", "ask", "deny", "block", "stop", "failure"),
+    "outcome": ("none", "context", "allow", "ask", "defer", "deny", "block", "stop", "failure"),
     "failure": (None, "timeout", "signal", "spawn", "exit", "json", "mcp", "answer"),
 }
 

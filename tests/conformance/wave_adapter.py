@@ -31,7 +31,13 @@ from wave_agent.settings.layers import Settings, merge_settings
 
 KINDS = {"Read": ToolKind.READS, "Glob": ToolKind.READS, "Grep": ToolKind.READS, "TodoWrite": ToolKind.READS}
 KINDS |= {"Write": ToolKind.EDITS, "Edit": ToolKind.EDITS}
-FLOWS = {Flow.END_TURN: "stop", Flow.CONFIRM: "ask", Flow.PROCEED: "proceed", Flow.JUDGE: "proceed"}
+FLOWS = {
+    Flow.END_TURN: "stop",
+    Flow.CONFIRM: "ask",
+    Flow.DEFER_CALL: "defer",
+    Flow.PROCEED: "proceed",
+    Flow.JUDGE: "proceed",
+}
 
 
 class GivenAnswers:
@@ -105,6 +111,8 @@ async def observe(request: dict[str, Any]) -> dict[str, Any]:
         ),
     )
     await manager.close()
+    if not options.get("unattended"):
+        outcome = outcome.as_ask()
     runs = sorted(manager.journal, key=lambda run: (run.position, run.look))
     late = [waiting.said.text for waiting in manager.deferred if waiting.said not in outcome.contexts]
     return {

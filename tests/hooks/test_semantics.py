@@ -31,6 +31,7 @@ from wave_agent.hooks.verdicts import (
     Ask,
     Block,
     Blocks,
+    Defer,
     EndTurn,
     Failure,
     FailureKind,
@@ -77,7 +78,11 @@ def specific(**fields: Any) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------ whole tables
 
 
-UNHEARD = (HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE)
+UNHEARD = (
+    *(HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE),
+    *(HookEvent.INSTRUCTIONS_LOADED, HookEvent.FILE_CHANGED, HookEvent.CWD_CHANGED),
+)
+TASKS = (HookEvent.TASK_CREATED, HookEvent.TASK_COMPLETED)
 NOTHING_TO_DECIDE = (*UNHEARD, HookEvent.SESSION_END)
 QUESTIONS = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
 
@@ -105,6 +110,7 @@ def test_every_outcome_of_every_event_says_what_the_agent_does(event: HookEvent,
         Decision.NONE: TellUser("x"),
         Decision.ALLOW: Approve("x"),
         Decision.ASK: Ask("x"),
+        Decision.DEFER: Defer("x"),
         Decision.BLOCK: Block("x"),
         Decision.STOP: EndTurn("x"),
     }
@@ -129,6 +135,9 @@ def test_the_flow_of_a_block_is_the_events_own():
         HookEvent.POST_COMPACT: Flow.PROCEED,
         HookEvent.PERMISSION_REQUEST: Flow.REFUSE_CALL,
         HookEvent.POST_TOOL_USE_FAILURE: Flow.FEEDBACK,
+        HookEvent.PERMISSION_DENIED: Flow.PROCEED,
+        HookEvent.POST_TOOL_BATCH: Flow.END_TURN,
+        **dict.fromkeys(TASKS, Flow.REFUSE_TASK),
         **dict.fromkeys(QUESTIONS, Flow.DECLINE),
         **dict.fromkeys(NOTHING_TO_DECIDE, Flow.PROCEED),
     }
@@ -597,7 +606,8 @@ def test_failures_that_cannot_block_are_counted_as_let_through(event: HookEvent)
     assert (lenient.decision, lenient.failed_open) == (Decision.NONE, 1)
     assert lenient.for_user() == (ToUser("hook0", "broke", "error"),)
     strict = merge(event, [reading(0, Failure(FailureKind.EXIT, "broke", blocks=True))])
-    cannot_block = event in (START, HookEvent.SUBAGENT_START, HookEvent.POST_COMPACT, *NOTHING_TO_DECIDE)
+    harmless = (START, HookEvent.SUBAGENT_START, HookEvent.POST_COMPACT, HookEvent.PERMISSION_DENIED)
+    cannot_block = event in (*harmless, *NOTHING_TO_DECIDE)
     assert strict.failed_open == cannot_block
     assert strict.blocked == (not cannot_block)
     assert strict.unmet == (() if cannot_block else ("hook0",))

@@ -14,6 +14,7 @@ from wave_agent.screen.entries import HookLine
 from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.permission import PermissionDialog
 from wave_agent.screen.trust import ChangedFiles, TrustQuestion
+from wave_agent.screen.work_queue import MOST_WAKES
 from wave_agent.testing import Reply, call
 
 GUARD: dict[str, Any] = {
@@ -234,3 +235,31 @@ async def test_hooks_for_other_agents_are_told_once(project: Path):
         await on.send("hi")
         await on.sees("hello")
         assert "other agents" not in on.screen
+
+
+async def test_a_background_hook_that_blocks_starts_a_turn_of_its_own_while_nothing_runs(project: Path):
+    check = {
+        "command": "test ! -e woken || exit 0; until test -e go; do sleep 0.01; done; touch woken; "
+        "echo Red. >&2; exit 2",
+        "asyncRewake": True,
+        "name": "ci",
+    }
+    async with stage(project, ["Pushed.", "I will look."], hooks=hooks("Stop", check)) as on:
+        await on.send("Push.")
+        await on.idle()
+        assert len(on.model.requests) == 1
+        (project / "go").touch()
+        await on.sees("I will look.")
+        await on.idle()
+        assert 'name="ci">\nRed.' in on.model.requests[1].messages[-1]["content"]
+        assert not on.agent.is_woken
+
+
+async def test_background_hooks_start_a_limited_number_of_turns_between_two_prompts(project: Path):
+    check = {"command": "echo Again. >&2; exit 2", "asyncRewake": True}
+    async with stage(project, ["Yes."] * 30, hooks=hooks("Stop", check)) as on:
+        await on.send("Go.")
+        await on.until(lambda: len(on.model.requests) == 1 + MOST_WAKES and on.agent.is_woken)
+        await on.idle()
+        await on.send("Once more.")
+        await on.until(lambda: len(on.model.requests) == 2 * (1 + MOST_WAKES) and on.agent.is_woken)

@@ -203,8 +203,9 @@ class Agent:
 
     @property
     def no_hooks(self) -> bool:
-        """The user has disabled all hooks except managed ones for this run: `--no-hooks`."""
-        return self._ground.foundation.options.no_hooks
+        """The user has disabled all hooks except managed ones: `--no-hooks`, or `disableAllHooks` in settings."""
+        foundation = self._ground.foundation
+        return foundation.options.no_hooks or foundation.gathered.hooks_disabled
 
     @property
     def hooks_left_out(self) -> int:
@@ -380,8 +381,26 @@ class Agent:
         self._require_prompt(text, "send_message")
         return self._send(readable_text(text), None, _completing(complete) if expand else None)
 
+    def continue_turn(self) -> Coroutine[Any, Any, Result]:
+        """Continues without a new prompt: with a call that a hook deferred, which is judged anew, with what a
+        background hook reported, or with the prompt of a SessionStart hook. If there is nothing to do, the result is an
+        error. Raises `InsideTurnError` like `send_message`.
+        """
+        self._ground.inside.require_outside("continue_turn")
+        return self._send(None, None, None)
+
+    @property
+    def is_woken(self) -> bool:
+        """A background hook has reported something that the model has not seen yet."""
+        return self._hooks.wakes
+
+    @property
+    def can_continue(self) -> bool:
+        """`continue_turn` has something to do, or a SessionStart hook may have."""
+        return self._life.deferred is not None or self._hooks.wakes or self._life.may_begin_by_itself
+
     async def _send(
-        self, text: str, listener: asyncio.Queue[Event | None] | None, complete: Callable[[str], str] | None
+        self, text: str | None, listener: asyncio.Queue[Event | None] | None, complete: Callable[[str], str] | None
     ) -> Result:
         async with self._turn_lock:
             self._require_open()
@@ -392,7 +411,7 @@ class Agent:
             self._ground.spending.begin_turn()
             self._ground.count.begin_turn()
             parts = self._parts
-            turn = self._turn = Turn(parts)
+            turn = self._turn = Turn(parts, self._life.deferred_call())
             self._ground.changes.begin_turn()
             self._ground.listeners.loading(True)
             try:
@@ -419,6 +438,7 @@ class Agent:
                 transcript_path=self.transcript_path,
                 duration_ms=round((monotonic() - started) * 1000),
                 violations=self._parts.calls.violations[violations_before:],
+                deferred_tool_use=self._life.deferred,
             )
             return self.last_result
 
@@ -479,12 +499,12 @@ class Agent:
 
     # ---------------------------------------------------------------------------------------------------------- inside
 
-    async def _run(self, turn: Turn, text: str, complete: Callable[[str], str] | None) -> TurnStatus:
+    async def _run(self, turn: Turn, text: str | None, complete: Callable[[str], str] | None) -> TurnStatus:
         """Runs the turn within the session. If its records cannot be written, the result is an error that says why."""
         status = TurnStatus.ERROR
         with self._log.turn():
             async with self._life.turn(turn):
-                self._emit(TurnStarted(prompt=text if complete is None else complete(text)))
+                self._emit(TurnStarted(prompt=(text or "") if complete is None else complete(text or "")))
                 self._parts.briefing.begin()
                 work = asyncio.create_task(turn.run(text, session_source=self._life.source, complete=complete))
                 prepare: Callable[[], Coroutine[Any, Any, None]] | None = getattr(self._ground.model, "prepare", None)

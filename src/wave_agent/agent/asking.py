@@ -48,6 +48,10 @@ class PermissionAsker:
         self._approver = approver
         self._emit = emit
 
+    @property
+    def is_attended(self) -> bool:
+        return self._approver is not None
+
     async def ask_hooks(self, call: RequestedCall, tool: Tool, subject: JudgedCall) -> Outcome:
         suggested = suggestions(subject, self._authority.places)
         return await self._hooks.run(

@@ -52,14 +52,17 @@ class CallReview:
         self._start = start
         self._shown_mode = shown_mode
 
-    async def ask_hooks(self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any]) -> Outcome:
-        """What PreToolUse hooks say, and the input as they leave it."""
-        return await self._hooks.run(
+    async def ask_hooks(
+        self, call: RequestedCall, tool: Tool, tool_input: Mapping[str, Any], *, may_defer: bool = False
+    ) -> Outcome:
+        """What PreToolUse hooks say, and the input as they leave it. Unless a call may be deferred, that is an ask."""
+        outcome = await self._hooks.run(
             HookEvent.PRE_TOOL_USE,
             call.facts(tool_input),
             permission_mode=self._shown_mode or self._authority.mode.value,
             tool=tool_facts(tool, self._start, call.effects),
         )
+        return outcome if may_defer else outcome.as_ask()
 
     async def permission(
         self, tool: Tool, judged: Outcome, before: Mapping[str, Seen], *, secret: bool = False
@@ -99,6 +102,16 @@ class DeniedCall(Struct, frozen=True):
 
     why: str
     notes: tuple[TextBlock, ...] = ()
+    by: str = ""
+    """One of `DENIED_BY`."""
+    tool_input: Mapping[str, Any] = {}
+
+
+class DeferredCall(Struct, frozen=True):
+    """A call that somebody decides about later."""
+
+    why: str
+    """The hooks that deferred it, with their reasons."""
 
 
 class InvalidCall(Struct, frozen=True):
@@ -126,7 +139,7 @@ class _Changed(Struct, frozen=True):
     """Which hook set each field."""
 
 
-CallVerdict: TypeAlias = PermittedCall | DeniedCall | InvalidCall | CallEnd
+CallVerdict: TypeAlias = PermittedCall | DeniedCall | DeferredCall | InvalidCall | CallEnd
 """`CallEnd`: hooks refused the call, and it has its result."""
 
 
@@ -159,24 +172,49 @@ class CallJudge:
         while True:
             tool_input = tool.normalise(changed.tool_input, self._start)
             before = first_look(tool, tool_input)
-            judged = await self._review.ask_hooks(call, tool, tool_input)
+            said = await self._review.ask_hooks(call, tool, tool_input, may_defer=True)
+            deferred = self._deferring(said, call)
+            judged = said.as_ask()
             later = (*later, *self._results.apply(judged, call))
             if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
                 return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
             judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
-            verdict = await self._permit(call, tool, judged, changed.answered, before)
+            verdict = await self._permit(call, tool, judged, changed.answered, before, deferred=deferred)
+            if isinstance(verdict, DeferredCall):
+                return verdict, ()  # it has no result yet, so no message may follow it
             if not isinstance(verdict, _Changed):
                 return verdict, later
             # No input runs unseen: guards and rules also judge a replacement from whoever was asked.
             changed = verdict
 
+    def _deferring(self, said: Outcome, call: RequestedCall) -> str:
+        """Why this call is deferred; empty: it is not, or cannot be."""
+        deferring = said.reasons.get(Decision.DEFER, ())
+        if said.flow is not Flow.DEFER_CALL or self._asker.is_attended:
+            return ""
+        if not call.is_alone:
+            names = ", ".join(dict.fromkeys(one.hook for one in deferring))
+            self._notify(
+                f"Hook {names} deferred {call.name}, but only the single call of an answer can be deferred; "
+                "it needs confirmation instead."
+            )
+            return ""
+        return "\n".join(f"Hook {one.hook}: {one.text}" for one in deferring)
+
     async def _permit(
-        self, call: RequestedCall, tool: Tool, judged: Outcome, answered: Answered, before: Mapping[str, Seen]
+        self,
+        call: RequestedCall,
+        tool: Tool,
+        judged: Outcome,
+        answered: Answered,
+        before: Mapping[str, Seen],
+        *,
+        deferred: str = "",
     ) -> CallVerdict | _Changed:
         """Validates, judges and asks.
 
         `answered`: who has already answered the question, with this input as the answer. `before`: what the paths
-        pointed to when hooks started to judge.
+        pointed to when hooks started to judge. `deferred`: why somebody else decides later.
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
@@ -185,14 +223,16 @@ class CallJudge:
             return InvalidCall(tool_input, str(error), _blame(str(error), judged))
         notes = _rewrite_notes(call, tool, judged, self._authority.places.project)
         if beyond := self._beyond_border(tool, tool_input):
-            return DeniedCall(beyond, notes)
+            return DeniedCall(beyond, notes, "sandbox", tool_input)
         # A hook may have inserted what is in the input; its values are not for the model.
         reviewed = await self._review.permission(tool, judged, before, secret=bool(notes))
         subject, permission = reviewed.subject, reviewed.permission
         if permission.answer is Ruling.DENY:
             if permission.for_user:
                 self._notify(f"{tool.name} was not run: {permission.for_user}")
-            return DeniedCall(permission.for_model, notes)
+            return DeniedCall(permission.for_model, notes, _denier(permission.by), tool_input)
+        if deferred:
+            return DeferredCall(deferred)
         permitted = PermittedCall(tool_input, arguments, reviewed.seen, notes, subject.kind)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         if permission.answer is Ruling.ALLOW or answered >= needed:
@@ -225,8 +265,18 @@ class CallJudge:
     ) -> PermittedCall | DeniedCall | _Changed:
         answer = await self._asker.ask_user(call, subject, question)
         if isinstance(answer, Deny):
-            return DeniedCall(answer.message or f"permission was denied. {INSTEAD}", permitted.notes)
+            by = "user" if self._asker.is_attended else _denier(question.by, "nobody_to_ask")
+            why = answer.message or f"permission was denied. {INSTEAD}"
+            return DeniedCall(why, permitted.notes, by, subject.tool_input)
         return permitted if answer.updated_input is None else _Changed(answer.updated_input, Answered.PERSON)
+
+
+_DENIERS = (("protected path ", "protected_path"), ("a replaced path", "path"), ("rule ", "rule"))
+
+
+def _denier(by: str, otherwise: str = "mode") -> str:
+    """What denied a call, in one word for hooks. A rule that only asks does not deny by itself."""
+    return next((word for begins, word in _DENIERS if by.startswith(begins)), otherwise)
 
 
 def unjudged(error: Exception) -> str:

@@ -28,6 +28,8 @@ class RequestedCall(Struct, frozen=True):
     kept: Kept | None = None
     about: Mapping[str, Any] = {}
     """What else hooks get to know about its tool."""
+    is_alone: bool = False
+    """It is the only call of its answer."""
 
     def facts(self, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         """The stdin fields of events about this call."""
@@ -48,6 +50,10 @@ class CallEnd(Struct, frozen=True):
 
     later: tuple[Operation, ...] = ()
     ends_turn: bool = False
+    tool_input: Mapping[str, Any] | None = None
+    """The input that was judged last; None: it was not judged."""
+    is_deferred: bool = False
+    """It has no result yet: somebody decides later whether it runs."""
 
 
 class CallResults:

@@ -11,13 +11,23 @@ from msgspec.structs import replace
 from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_facts import CallExaminer
-from wave_agent.agent.call_judge import CallJudge, CallReview, DeniedCall, InvalidCall, PermittedCall, unjudged
+from wave_agent.agent.call_judge import (
+    CallJudge,
+    CallReview,
+    DeferredCall,
+    DeniedCall,
+    InvalidCall,
+    PermittedCall,
+    unjudged,
+)
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall
+from wave_agent.agent.call_side_effects import CallSideEffects
 from wave_agent.agent.consequences import Operation
 from wave_agent.agent.result_hooks import ResultHooks
 from wave_agent.agent.tool_use import INTERRUPTED, ToolUse
 from wave_agent.errors import SessionError
 from wave_agent.events import Event
+from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import NOT_RUN, MessageManager
 from wave_agent.permissions.decision import INSTEAD, Approver
@@ -29,6 +39,7 @@ from wave_agent.tools.changes import FileChanges
 if TYPE_CHECKING:  # loaded with the first call that acts
     from wave_agent.agent.file_watch import FileWatch
 
+DEFERRED = "{tool} ({id}) waits until somebody has decided; then resume this session. {why}"
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -51,6 +62,7 @@ class CallStages:
     ) -> None:
         """`sync` is called before a tool that changes something. `start_watch`: see `ToolUse`."""
         self._messages = messages
+        self._hooks = hooks
         self._authority = authority
         self.results = results = CallResults(messages, context)
         self.examiner = CallExaminer(authority, context, hooks.search_path)
@@ -76,6 +88,7 @@ class CallStages:
             side_by_side=side_by_side,
         )
         self._after = ResultHooks(hooks, authority, results, changes)
+        self.side_effects = CallSideEffects(hooks, authority, changes, messages)
 
     @property
     def watch(self) -> "FileWatch | None":
@@ -103,7 +116,7 @@ class CallStages:
         except Exception as error:  # a call that cannot be judged does not run
             return self._unjudged(call, error)
         end = permitted if isinstance(permitted, CallEnd) else await self._run(call, tool, permitted)
-        return CallEnd((*later, *end.later), end.ends_turn)
+        return replace(end, later=(*later, *end.later))
 
     async def _permit(
         self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any]
@@ -111,15 +124,47 @@ class CallStages:
         """What may run, or an end if nothing may: the call then has its result."""
         verdict, later = await self._judge.judge(call, tool, parameters)
         match verdict:
-            case DeniedCall(why=why, notes=notes):
-                return self.results.deny(call, why, notes), later
+            case DeniedCall():
+                return await self._deny(call, verdict), later
+            case DeferredCall(why=why):
+                self._messages.add_notice_block(DEFERRED.format(tool=call.name, id=call.id, why=why), "info")
+                return CallEnd(ends_turn=True, is_deferred=True), later
             case InvalidCall(tool_input=tool_input, problem=problem, for_model=for_model):
                 wrong = ToolResult(content=for_model, success=False, ran=False)
-                return await self._after.after_failure(call, call.facts(tool_input), wrong, error=problem), later
+                end = await self._after.after_failure(call, call.facts(tool_input), wrong, error=problem)
+                return replace(end, tool_input=tool_input), later
             case _:
                 return verdict, later
 
+    async def _deny(self, call: RequestedCall, denied: DeniedCall) -> CallEnd:
+        """Gives the call its result, and tells hooks about it. They cannot change it."""
+        end = self.results.deny(call, denied.why, denied.notes)
+        facts = {**call.facts(denied.tool_input), "reason": self._messages.result_of(call.id), "denied_by": denied.by}
+        mode = self._authority.mode.value
+        heard = await self._hooks.run(HookEvent.PERMISSION_DENIED, facts, permission_mode=mode)
+        later = self.results.apply(heard, call)
+        return CallEnd((*end.later, *later), heard.flow is Flow.END_TURN, denied.tool_input)
+
     async def _run(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> CallEnd:
+        reviewed, later = await self._review_tasks(call, tool, permitted)
+        if isinstance(reviewed, CallEnd):
+            return reviewed
+        end = await self._run_tool(call, tool, reviewed)
+        await self.side_effects.tell()
+        return replace(end, later=(*later, *end.later), tool_input=permitted.tool_input)
+
+    async def _review_tasks(
+        self, call: RequestedCall, tool: Tool, permitted: PermittedCall
+    ) -> tuple[PermittedCall | CallEnd, tuple[Operation, ...]]:
+        """What hooks leave of the changes that the call makes to the todo list."""
+        changes = tool.task_changes(permitted.arguments)
+        if not changes or not any(map(self._hooks.hears, (HookEvent.TASK_CREATED, HookEvent.TASK_COMPLETED))):
+            return permitted, ()
+        from wave_agent.agent.task_hooks import TaskHooks  # lazy: few sessions have such hooks
+
+        return await TaskHooks(self._hooks, self._authority, self.results).review(call, tool, permitted, changes)
+
+    async def _run_tool(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> CallEnd:
         result, ran, changed = await self._use.run(call, tool, permitted)
         self._authority.grant(result.permits)
         facts = call.facts(permitted.tool_input)

@@ -119,6 +119,8 @@ _FLOW: Mapping[Flow, Callable[[Outcome, str], tuple[Operation, ...]]] = {
     Flow.KEEP_WORKING: _feedback(When.NOW),
     Flow.SKIP_COMPACTION: _nothing,
     Flow.DECLINE: _nothing,
+    Flow.DEFER_CALL: _nothing,
+    Flow.REFUSE_TASK: _feedback(When.AFTER_RESULTS),
     Flow.END_TURN: _end,
 }
 

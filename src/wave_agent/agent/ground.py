@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from wave_agent.agent.authority import Authority
+from wave_agent.agent.instructions import LoadedInstructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.options import Foundation, Windows
 from wave_agent.agent.spending import RequestCount, Spending
@@ -53,6 +54,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     count: RequestCount
     notices: list[str]
     """To show when the session starts."""
+    instructions: list[LoadedInstructions]
+    """The files with instructions that are passed to the model, once they are known."""
     helpers: list[Tool]
     """The tools of the subagents that are running."""
     role: str | None = None

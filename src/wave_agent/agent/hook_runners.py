@@ -43,7 +43,7 @@ def hooks_for(
         python = PythonGuard(foundation.project, foundation.home, environment)
         refused, given = python.after(refused), python.environment
         runner = foundation.options.hook_runner or hook_runner_for(
-            settings, environment, ledger, ask_server, open_thinker, reserve
+            settings, environment, ledger, ask_server=ask_server, open_thinker=open_thinker, more=reserve
         )
     return HookManager(
         settings.hooks.hooks,
@@ -69,6 +69,7 @@ def hook_runner_for(
     settings: Settings,
     environment: Mapping[str, str],
     ledger: Ledger = no_ledger,
+    *,
     ask_server: "AskServer | None" = None,
     open_thinker: "Callable[[], Thinker] | None" = None,
     more: Sequence[HookDefinition] = (),

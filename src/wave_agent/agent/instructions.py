@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -25,9 +26,17 @@ _SMALLEST = 200
 """A shorter excerpt of a file is useless."""
 
 
+class LoadedInstructions(Struct, frozen=True):
+    """A file whose text is passed to the model."""
+
+    file_path: str
+    memory_type: Literal["User", "Project"]
+
+
 class Instruction(Struct, frozen=True):
     heading: str
     text: str
+    file: LoadedInstructions
 
 
 def instructions(
@@ -37,11 +46,13 @@ def instructions(
     *,
     denied: Denied = nothing_denied,
     tell: Callable[[str], None] = lambda _: None,
+    loaded: Callable[[LoadedInstructions], None] = lambda _: None,
 ) -> dict[str, str]:
     """The texts by heading, without duplicates. `home` is the agent's own directory; `claude_home` is read only if
     passed.
 
-    `denied` says why a file of the project must not be read; `tell` is called with what was omitted.
+    `denied` says why a file of the project must not be read; `tell` is called with what was omitted, and `loaded` with
+    each file that was not.
     """
     found: dict[str, Instruction] = {}
     for one in _of_the_user(home, claude_home):
@@ -49,12 +60,16 @@ def instructions(
     for one in _of_the_project(project, denied, tell):
         found.setdefault(one.text, one)
     kept: list[tuple[str, str]] = []
+    files: list[LoadedInstructions] = []
     left = TOTAL
     for one in reversed(found.values()):
         room = min(LIMIT, left)
         short = clip(one.text, room) if room >= _SMALLEST else "[omitted: all instructions together are too long]"
         left -= min(len(one.text), room)
         kept.append((one.heading, short))
+        files += [one.file] if room >= _SMALLEST else []
+    for file in reversed(files):
+        loaded(file)
     return dict(reversed(kept))
 
 
@@ -63,7 +78,8 @@ def _of_the_user(home: Path, claude_home: Path | None) -> Iterator[Instruction]:
     for file in (home / "AGENTS.md", *([claude_home / "CLAUDE.md"] if claude_home is not None else [])):
         with suppress(NotReadError):
             if text := _text(read_project_file(str(file), "/", _BYTES, whole=False)):
-                yield Instruction(f"The user's instructions for all projects ({file.name})", text)
+                heading = f"The user's instructions for all projects ({file.name})"
+                yield Instruction(heading, text, LoadedInstructions(str(file), "User"))
 
 
 def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None]) -> Iterator[Instruction]:
@@ -77,7 +93,8 @@ def _of_the_project(project: Project, denied: Denied, tell: Callable[[str], None
                 continue
             if text:
                 where = os.path.relpath(file, project.root)
-                yield Instruction(f"Instructions of this project ({where})", text)
+                heading = f"Instructions of this project ({where})"
+                yield Instruction(heading, text, LoadedInstructions(file, "Project"))
 
 
 def _text(data: bytes | None) -> str:

@@ -2,9 +2,13 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
 
 from wave_agent.agent.consequences import consequences, perform
 from wave_agent.agent.options import Foundation
+from wave_agent.agent.result import DeferredToolUse
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Turn
 from wave_agent.agent.wiring import Ground
@@ -12,11 +16,14 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Error, Notice, SessionStarted
 from wave_agent.hooks.events import HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
-from wave_agent.messages import NO_RESULT
+from wave_agent.messages import NO_RESULT, ToolBlock
 from wave_agent.settings.mcp_sources import stored_consents
 from wave_agent.settings.trust import Vigil
 from wave_agent.settings.user_guards import UserVigil
 from wave_agent.system.private_files import keep_private
+
+if TYPE_CHECKING:  # loaded with the first call
+    from wave_agent.agent.call_results import RequestedCall
 
 
 class LifeCycle:
@@ -31,6 +38,9 @@ class LifeCycle:
         """What the user had agreed to about MCP servers when an unattended session began."""
         self._left_open = frozenset(block.id for block in ground.messages.open_calls())
         """Calls left without a result by an agent that was killed."""
+        waiting = ground.before.deferred_call
+        self.deferred = next((_as_deferred(one) for one in ground.messages.open_calls() if one.id == waiting), None)
+        """The call that waits for a decision."""
         self.has_begun = False
         self.source: str | None = "resume" if ground.resumed else ground.foundation.options.source
         """How the session started, until its hooks have been notified."""
@@ -41,12 +51,16 @@ class LifeCycle:
         if not self.has_begun:
             self.has_begun = True
             self._begin()
+            self._announce_instructions()
         await self._report_changed_settings()
         self._ground.log.require_written()
+        if self.deferred is not None:  # should the agent be killed now, the call may have run
+            self._ground.log.deferred_call(None)
         try:
             yield
         finally:
             self.source = None if turn.session_begun else self.source
+            self._keep_deferred(turn.deferred)
             self._close_open_calls()
             await self._report_changed_settings()
 
@@ -80,6 +94,30 @@ class LifeCycle:
         if found := self._changed_consents():
             emit(Notice(content=f"{found[:1].upper()}{found[1:]}. That is undone: review with wave mcp trust."))
         ground.leftovers.close()
+
+    @property
+    def may_begin_by_itself(self) -> bool:
+        """A SessionStart hook has yet to run, and may give the first prompt."""
+        return self.source is not None and self._hooks.hears(HookEvent.SESSION_START)
+
+    def deferred_call(self) -> "RequestedCall | None":
+        """The call that waits for a decision, as the model made it."""
+        if self.deferred is None:
+            return None
+        from wave_agent.agent.call_results import RequestedCall  # lazy: few calls are deferred
+
+        return RequestedCall(self.deferred.id, self.deferred.name, self.deferred.input)
+
+    def _keep_deferred(self, call: "RequestedCall | None") -> None:
+        """Records that the call waits: whoever resumes the session must not take it for an interrupted one."""
+        self.deferred = None if call is None else _as_deferred(self._ground.messages.call(call.id))
+        if self.deferred is not None:
+            with suppress(SessionError):  # noted: see `SessionLog.failure`
+                self._ground.log.deferred_call(self.deferred.id)
+
+    def _announce_instructions(self) -> None:
+        loaded = ({**to_builtins(one), "load_reason": "session_start"} for one in self._ground.instructions)
+        self._hooks.announce(HookEvent.INSTRUCTIONS_LOADED, loaded, permission_mode=self._calls.mode.value)
 
     def _begin(self) -> None:
         ground = self._ground
@@ -137,6 +175,8 @@ class LifeCycle:
         with suppress(SessionError):  # noted: see `SessionLog.failure`
             messages.drop_unjudged_prompt()
         for block in messages.open_calls():
+            if self.deferred is not None and block.id == self.deferred.id:
+                continue
             with suppress(SessionError):
                 why = NO_RESULT if block.id in self._left_open else self._calls.interrupted(block.id)
                 messages.update_tool_block(block.id, result=why, success=False, error=why)
@@ -151,6 +191,10 @@ class LifeCycle:
 def _is_watched(foundation: Foundation) -> bool:
     """An attended session need not be, and an agent below another one does not watch: the one above does."""
     return not foundation.options.interactive and foundation.above is None
+
+
+def _as_deferred(block: ToolBlock) -> DeferredToolUse:
+    return DeferredToolUse(id=block.id, name=block.name, input=block.parameters)
 
 
 def _vigils(foundation: Foundation) -> tuple[Vigil, UserVigil]:

@@ -18,6 +18,7 @@ from wave_agent.agent.compaction import Compactor
 from wave_agent.agent.hook_questions import VERDICT, AskedModel, ReadingPlace, required_opinion
 from wave_agent.agent.options import Foundation
 from wave_agent.agent.outgoing import Draft, RequestForm
+from wave_agent.agent.spending import RequestCount
 from wave_agent.agent.system_prompt import SystemPrompt
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
@@ -172,7 +173,7 @@ def _parts(
         model=asked.client,
         model_name=asked.name,
         briefing=briefing,
-        max_turns=MOST_REQUESTS,
+        count=RequestCount(MOST_REQUESTS),
         emit=lambda _: None,
         draft=draft,
         limits=asked.limits,

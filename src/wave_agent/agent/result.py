@@ -1,6 +1,6 @@
 """What a program receives from the agent: callbacks during the work, and the result at the end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -36,6 +36,17 @@ class Violation(Struct, frozen=True, kw_only=True):
     """Where the changed version is now, if it was moved away."""
 
 
+TOOL_DEFERRED = "tool_deferred"
+
+
+class DeferredToolUse(Struct, frozen=True, kw_only=True):
+    """A call that has neither run nor been denied. It is judged anew when the session is resumed."""
+
+    id: str
+    name: str
+    input: Mapping[str, Any]
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """The result of one prompt."""
 
@@ -56,6 +67,8 @@ class Result(Struct, frozen=True, kw_only=True):
     """None if the prices of a model are unknown, or if its server did not say how many tokens it used."""
     violations: tuple[Violation, ...] = ()
     """Files that were changed for this prompt although a rule denies it."""
+    deferred_tool_use: DeferredToolUse | None = None
+    """The call that waits for a decision, because a hook deferred it."""
 
     @property
     def hooks_failed_open(self) -> int:
@@ -79,4 +92,10 @@ class Result(Struct, frozen=True, kw_only=True):
             "cost_usd": None if self.cost_usd is None else round(self.cost_usd, 6),
             "violations": [to_builtins(one) for one in self.violations],
             "duration_ms": self.duration_ms,
+            **self._waits(),
         }
+
+    def _waits(self) -> dict[str, Any]:
+        """Only if a call waits for a decision."""
+        call = self.deferred_tool_use
+        return {} if call is None else {"stop_reason": TOOL_DEFERRED, "deferred_tool_use": to_builtins(call)}

@@ -85,6 +85,7 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
         spending=Spending(windows.prices, above=above.spending),
         count=RequestCount(definition.max_turns, above.count),
         notices=[],
+        instructions=[],
         role=definition.prompt,
     )
     identity = AgentIdentity(agent_id=agent_id, agent_type=definition.name, transcript_path=str(transcript))

@@ -138,6 +138,8 @@ class CallRunner:
         """Notices what background commands have changed by now. Not in a subagent: another one may be acting."""
         if self.watch is not None and self._above is None:
             await self.watch.settle()
+        if self._loaded is not None:
+            self._loaded.side_effects.tell_changes()
 
     def news(self) -> list[str]:
         """For the model's next request: what `settle` has found."""

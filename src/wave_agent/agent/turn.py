@@ -62,6 +62,10 @@ class TurnStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+async def _as_typed(_: str) -> None:
+    """No prompt stands for another one."""
+
+
 class Parts(Struct, frozen=True, kw_only=True):
     """The parts a turn works with."""
 
@@ -86,17 +90,28 @@ class Parts(Struct, frozen=True, kw_only=True):
     """The same parts for another model, to use when this one is overloaded."""
     limits: AnswerLimits = AnswerLimits()
     """Size limits for one answer."""
-    expand: "Callable[[str], Awaitable[ExpandedPrompt | RefusedPrompt | None]]"
+    expand: "Callable[[str], Awaitable[ExpandedPrompt | RefusedPrompt | None]]" = _as_typed
     """What a prompt stands for that the user typed; None: itself."""
+    interactive: bool = False
+    """A person reads along and writes the prompts."""
     reports: Callable[[], Sequence[str]] = tuple
     """Messages from tools for the model that are not the result of a call."""
+
+
+class _Prompt(Struct, frozen=True):
+    text: str
+    complete: Callable[[str], str] | None = None
+    """Given if the user typed it."""
 
 
 class Turn:
     """One prompt, from submission to the end of the agent's work on it."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, deferred: "RequestedCall | None" = None) -> None:
+        """`deferred`: a call of an earlier turn that is to be judged anew."""
         self._parts = parts
+        self.deferred = deferred
+        """The call that the turn leaves without a result, because a hook deferred it."""
         self.text: str | None = None
         """The model's last text."""
         self.error: str | None = None
@@ -123,16 +138,61 @@ class Turn:
         """Calls that were not run because they were repetitions."""
 
     async def run(
-        self, prompt: str, *, session_source: str | None = None, complete: Callable[[str], str] | None = None
+        self, prompt: str | None, *, session_source: str | None = None, complete: Callable[[str], str] | None = None
     ) -> TurnStatus:
         """`session_source` is passed with the first prompt of a session: how the session started.
 
-        `complete` is given if the user typed the prompt, which is then expanded; it adds what they did not type."""
+        `complete` is given if the user typed the prompt, which is then expanded; it adds what they did not type.
+
+        Without a prompt, the turn continues with what is left to do: a deferred call, what a background hook reported,
+        or the prompt of a SessionStart hook.
+        """
+        prompts = [] if prompt is None else [_Prompt(prompt, complete)]
         if session_source is not None:
             begun = await self._fire(HookEvent.SESSION_START, source=session_source, model=self._parts.model_name)
             self.session_begun = True
             if begun.flow is Flow.END_TURN:
                 return TurnStatus.STOPPED
+            prompts = [*self._initial_prompt(begun), *prompts]
+        has_work = self.deferred is not None or self._parts.hooks.wakes
+        if self.deferred is not None:
+            call, self.deferred = self.deferred, None
+            if await self._run_batch([call]):
+                return TurnStatus.STOPPED
+        if prompts:
+            return await self._answer(prompts)
+        if has_work:
+            await self._parts.briefing.catch_up(self._parts.calls.mode)
+            return await self._until_done()
+        self.error = "There is no prompt, and no SessionStart hook gave one."
+        self._parts.messages.add_error_block(self.error)
+        return TurnStatus.ERROR
+
+    def _initial_prompt(self, begun: Outcome) -> list[_Prompt]:
+        """What SessionStart hooks want a session to begin with that runs unattended."""
+        said = begun.initial_prompts
+        if not said:
+            return []
+        names = ", ".join(dict.fromkeys(one.hook for one in said))
+        if self._parts.interactive:
+            self._parts.messages.add_notice_block(
+                f"Hook {names}: initialUserMessage is ignored: you write the prompts."
+            )
+            return []
+        self._parts.messages.add_notice_block(f"Hook {names} begins this session with a prompt.", "info")
+        return [_Prompt("\n\n".join(one.text for one in said))]
+
+    async def _answer(self, prompts: Sequence[_Prompt]) -> TurnStatus:
+        """One prompt after another. A blocked one is erased; whatever else ends the work ends it for all."""
+        status = TurnStatus.COMPLETED
+        for prompt in prompts:
+            if status not in (TurnStatus.COMPLETED, TurnStatus.BLOCKED):
+                break
+            status = await self._submit(prompt.text, prompt.complete)
+        return status
+
+    async def _submit(self, prompt: str, complete: Callable[[str], str] | None) -> TurnStatus:
+        self.blocks, self._kept_working = Blocks(), False
         await self._parts.briefing.catch_up(self._parts.calls.mode)
         self._parts.messages.add_prompt(prompt)
         self._parts.hooks.begin_prompt()
@@ -411,13 +471,38 @@ class Turn:
                 for call in together:
                     runner.skip(call)
                 continue
-            ends += await together_or_none([self._run(call) for call in together])
+            alone = len(calls) == 1
+            ends += await together_or_none([self._run(replace(call, is_alone=alone)) for call in together])
         later: list[Operation] = [operation for end in ends for operation in end.later]
         perform(later, self._parts.messages)
-        if any(end.ends_turn for end in ends):
+        if any(end.is_deferred for end in ends):
+            self.deferred = calls[0]
+        if any(end.ends_turn for end in ends) or await self._ends_after(calls, ends):
             return True
         self._note_repeats(calls)
         return False
+
+    async def _ends_after(self, calls: "Sequence[RequestedCall]", ends: "Sequence[CallEnd]") -> bool:
+        """Whether hooks that see all calls of an answer end the turn."""
+        if not self._parts.hooks.hears(HookEvent.POST_TOOL_BATCH):
+            return False
+        described = [self._described(call, end) for call, end in zip(calls, ends, strict=True)]
+        outcome = await self._fire(HookEvent.POST_TOOL_BATCH, tool_calls=described)
+        return outcome.flow is Flow.END_TURN
+
+    def _described(self, call: "RequestedCall", end: "CallEnd") -> dict[str, Any]:
+        """A call and its result as the model gets it, for hooks."""
+        block = self._parts.messages.call(call.id)
+        result = block.result or ""
+        made = call.parameters or {}
+        return {
+            "tool_name": call.name,
+            "tool_use_id": call.id,
+            "tool_input": made if end.tool_input is None else end.tool_input,
+            "success": bool(block.success),
+            "tool_response": result,
+            **({} if block.success else {"error": result}),
+        }
 
     async def _run(self, call: "RequestedCall") -> "CallEnd":
         runner = self._parts.calls

@@ -133,6 +133,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         sandbox=sandbox,
         variables=_variables(foundation, session_id),
         notices=notices,
+        instructions=[],
     )
 
 
@@ -178,6 +179,7 @@ def make_parts(ground: Ground, above: Above | None = None) -> Parts:
         briefing=briefing,
         count=ground.count,
         emit=ground.listeners.emit,
+        interactive=bool(foundation.options.interactive),
         reports=lambda: [*(report for tool in tools for report in tool.reports()), *calls.news()],
         draft=draft,
         limits=limits_in(foundation.settings.models.get(window.name, {})),
@@ -312,7 +314,14 @@ def _briefing(ground: Ground) -> Briefing:
     ours = (
         {}
         if options.system_prompt is not None
-        else instructions(place, home, foundation.claude_home, denied=denied, tell=ground.notices.append)
+        else instructions(
+            place,
+            home,
+            foundation.claude_home,
+            denied=denied,
+            tell=ground.notices.append,
+            loaded=ground.instructions.append,
+        )
     )
 
     def is_small() -> bool:

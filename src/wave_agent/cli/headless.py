@@ -37,6 +37,8 @@ from wave_agent.system.processes import kill_children
 from wave_agent.text import strip_controls
 
 if TYPE_CHECKING:
+    from click import UsageError
+
     from wave_agent.cli.hook_reports import HookReports
 
 EXIT: Mapping[str, int] = {
@@ -72,14 +74,16 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
     screen = Screen(output_format, debug_hooks=debug_hooks)
     if given in ("", FROM_STDIN) and is_terminal(sys.stdin):
         screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
-    prompt, piped, notice = read_prompt(
-        given, sys.stdin
-    )  # before the event loop, whose Ctrl-C handler would wait for it
+    # Before the event loop, whose Ctrl-C handler would wait for it.
+    prompt, piped, notice = read_prompt(given, sys.stdin)
     if notice:
         screen.tell(notice)
+    has_prompt = bool(prompt or piped)
     try:
         status = asyncio.run(_run(options, prompt, piped, screen))
     except WaveError as error:
+        if not has_prompt:
+            raise _no_prompt() from error
         if output_format == "text" or isinstance(error, MissingPathError):
             raise
         screen.print(json.dumps(failed(str(error))))
@@ -102,10 +106,15 @@ async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: 
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:
-        # Only what the user wrote on the command line is expanded, never what another program has piped in.
-        whole = partial(_with_piped, piped)
-        sent = agent.send_message(prompt, expand=True, complete=whole) if prompt else agent.send_message(piped)
-        result = await sent
+        if prompt:
+            # Only what the user wrote on the command line is expanded, never what another program has piped in.
+            result = await agent.send_message(prompt, expand=True, complete=partial(_with_piped, piped))
+        elif piped:
+            result = await agent.send_message(piped)
+        elif agent.can_continue:
+            result = await agent.continue_turn()
+        else:
+            raise _no_prompt()
         from wave_agent.sessions.index import forget_old_sessions  # lazy: not needed before the answer
 
         await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
@@ -117,19 +126,21 @@ def _with_piped(piped: str, prompt: str) -> str:
     return "\n\n".join(filter(None, (prompt, piped)))
 
 
+def _no_prompt() -> "UsageError":
+    from click import UsageError  # lazy: only to explain a mistake
+
+    return UsageError("There is no prompt: pass one after -p or on stdin.")
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def read_prompt(given: str, stdin: TextIO | None) -> tuple[str, str, str]:
-    """The prompt that the user wrote, the piped input, and a notice for the user about it."""
+    """The prompt that the user wrote, the piped input, and a notice for the user about it. Both may be empty."""
     if given in ("", FROM_STDIN):
         text, notice = ("", "") if stdin is None else _read(stdin)
-        if not text.strip():
-            from click import UsageError  # lazy: only to explain a mistake
-
-            raise UsageError("There is no prompt: pass one after -p or on stdin.")
-        return "", text, notice
+        return "", text if text.strip() else "", notice
     if stdin is None or stdin.closed or stdin.isatty():
         return given, "", ""
     try:

@@ -14,6 +14,8 @@ _DID: Mapping[Flow, str] = {
     Flow.KEEP_WORKING: "kept the turn going",
     Flow.SKIP_COMPACTION: "prevented the conversation from being summarised",
     Flow.DECLINE: "declined what an MCP server asked",
+    Flow.REFUSE_TASK: "refused a change of the todo list",
+    Flow.END_TURN: "ended the turn",
 }
 """What a block does on events with this flow. On other events it has no effect and is not mentioned."""
 

@@ -52,6 +52,8 @@ _VERBS: Mapping[Flow, Verb | None] = {
     Flow.KEEP_WORKING: Verb.DENY,
     Flow.SKIP_COMPACTION: Verb.DENY,
     Flow.DECLINE: Verb.DENY,
+    Flow.DEFER_CALL: Verb.ASK,
+    Flow.REFUSE_TASK: Verb.DENY,
     Flow.END_TURN: Verb.END,
 }
 """What the flow of our own agent is for a host."""

@@ -1,13 +1,13 @@
 """Hooks that nothing waits for: async hooks, and all hooks of events that do not wait."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from time import monotonic
 from typing import Any
 
 from wave_agent.errors import SessionError
-from wave_agent.events import Event, Notice
+from wave_agent.events import Event, ModelWoken, Notice
 from wave_agent.hooks.deferred import DeferredContext
 from wave_agent.hooks.long_texts import LongTexts
 from wave_agent.hooks.verdicts import Outcome
@@ -26,10 +26,23 @@ class BackgroundHooks:
         self._emit = emit
         self._grace = grace
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closing = False
 
     def start(self, work: Coroutine[Any, Any, Outcome], occasion: int) -> None:
         """Start hooks of this occasion."""
-        task = asyncio.create_task(self._finish(work, occasion))
+        self._start(self._finish(work, occasion))
+
+    def start_in_turn(self, works: Iterable[tuple[Callable[[], Coroutine[Any, Any, Outcome]], int]]) -> None:
+        """Start hooks of several occasions, one occasion after another."""
+
+        async def each() -> None:
+            for work, occasion in works:
+                await self._finish(work(), occasion)
+
+        self._start(each())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -39,6 +52,7 @@ class BackgroundHooks:
 
     async def close(self) -> None:
         """Give the running hooks a moment to finish, then end them."""
+        self._is_closing = True
         ends = monotonic() + self._grace
         while self._tasks and (left := ends - monotonic()) > 0:  # a task may start another as it ends
             await asyncio.wait(self._tasks, timeout=left)
@@ -53,3 +67,13 @@ class BackgroundHooks:
             self._deferred.add(outcome, occasion)
             for note in outcome.to_user:
                 self._emit(Notice(content=note.text, level=note.level))
+            if outcome.wakes:
+                self._wake(outcome)
+
+    def _wake(self, outcome: Outcome) -> None:
+        for said in outcome.contexts:
+            if self._is_closing:
+                text = f"Hook {said.hook} finished after the last turn, so the model has not seen this: {said.text}"
+                self._emit(Notice(content=text))
+            else:
+                self._emit(ModelWoken(event=outcome.event.value, hook=said.hook))

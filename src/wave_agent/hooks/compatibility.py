@@ -280,7 +280,8 @@ COMPARISONS = (
     Comparison(
         "`CLAUDE_PROJECT_DIR`, `CLAUDE_ENV_FILE`; for plugins `CLAUDE_PLUGIN_ROOT`, `_DATA`",
         SAME,
-        "are set; variables exported by SessionStart hooks reach the session's commands, not hooks",
+        "are set; variables exported by SessionStart, CwdChanged and FileChanged hooks reach the session's commands, "
+        "not hooks",
     ),
     Comparison(
         "unusual shapes: no `type`, no inner `hooks`, a bare string, comments",
@@ -356,6 +357,29 @@ COMPARISONS = (
         shown="claude-broken-json-of-a-prompt-hook-is-no-context",
     ),
     Comparison(
+        '`permissionDecision: "defer"`',
+        STRICTER,
+        "where a user can be asked, or next to other calls, it is an ask; the input of a rule that denies is denied at "
+        "once. The result has `deferred_tool_use` and the status `stopped`",
+        "there, it is ignored in these cases and the call may run",
+        "test_a_call_is_deferred_and_runs_once_somebody_has_decided",
+    ),
+    Comparison(
+        "`disableAllHooks`",
+        STRICTER,
+        "in a project's file, a plugin or a file of another agent, it disables the hooks of that file only; in your "
+        "own settings for Wave, yours and the project's. Managed hooks run unless managed settings say it",
+        "a project must not disable your guards",
+        "test_a_file_disables_the_hooks_that_it_may_disable_and_says_so",
+    ),
+    Comparison(
+        "`continue: false` on TaskCreated and PermissionDenied",
+        STRICTER,
+        "ends the turn",
+        "a hook can always end the turn",
+        "task-created-continue-false-ends-the-turn",
+    ),
+    Comparison(
         "names in matchers", STRICTER, "are case-insensitive: `bash` is `Bash`", "a guard should not depend on case"
     ),
     Comparison(
@@ -393,6 +417,50 @@ COMPARISONS = (
         DIFFERENT,
         "1000 or more is read as milliseconds and reported",
         "many public hooks use milliseconds",
+    ),
+    Comparison(
+        "PermissionDenied",
+        DIFFERENT,
+        "runs for every call that a rule, the mode, a protected path, the sandbox, the user or the lack of one denies; "
+        "`denied_by` says which. Not for a hook's own deny",
+        "there, only the classifier of auto mode counts, which Wave does not have",
+        "test_a_denied_call_is_known_to_hooks_and_the_model_may_be_invited_to_try_again",
+    ),
+    Comparison(
+        "TaskCreated and TaskCompleted",
+        DIFFERENT,
+        "items of TodoWrite; an item is known by its text, which `task_id` is made from",
+        "there, tasks have tools of their own",
+        "test_hooks_decide_what_is_on_the_todo_list_and_what_is_done",
+    ),
+    Comparison(
+        "PostToolBatch",
+        DIFFERENT,
+        "a block's reason goes to the user only; each call also has `success`, and `error` if it failed",
+        "there, the model reads it when the conversation continues",
+        "post-tool-batch-exit-2-ends-the-turn",
+    ),
+    Comparison(
+        "FileChanged",
+        DIFFERENT,
+        "runs for files that calls and their background commands change, in any directory of the project, up to 1,000 "
+        "per call and one after another; a matcher may use `*` and `?`; there is no `watchPaths`",
+        "there, a file watcher sees named files only, whoever changes them",
+        "test_hooks_hear_of_instructions_changed_files_and_a_new_directory",
+    ),
+    Comparison(
+        "InstructionsLoaded",
+        DIFFERENT,
+        "runs at the start of a session only, for AGENTS.md and CLAUDE.md",
+        "Wave loads no instructions later",
+        "test_hooks_hear_of_instructions_changed_files_and_a_new_directory",
+    ),
+    Comparison(
+        "`initialUserMessage`, `asyncRewake`",
+        SAME,
+        "the message is a prompt of its own, which UserPromptSubmit hooks see; a background block becomes context, and "
+        "after the end of `wave -p` a notice",
+        shown="test_a_run_without_a_prompt_begins_with_that_of_a_hook_and_guards_see_it",
     ),
     Comparison("`shell`", DIFFERENT, "`bash`; an entry for another shell is invalid", "commands run in Bash"),
     Comparison(

@@ -16,6 +16,8 @@ class Deferred(Struct, frozen=True):
     occasion: int = 0
     agent_id: str = ""
     """The subagent whose model gets it; empty: the agent's own."""
+    wakes: bool = False
+    """Worth a new turn, should the model be done."""
 
 
 class DeferredContext:
@@ -36,7 +38,9 @@ class DeferredContext:
     def add(self, outcome: Outcome, occasion: int) -> None:
         if occasion not in self._erased:
             owner = self._owners.get(occasion, "")
-            self.waiting.extend(Deferred(outcome.event, said, occasion, owner) for said in outcome.contexts)
+            self.waiting.extend(
+                Deferred(outcome.event, said, occasion, owner, outcome.wakes) for said in outcome.contexts
+            )
 
     def erase(self, occasion: int) -> None:
         """Drop the context of this occasion, including what is still to come: its hooks saw an erased prompt."""

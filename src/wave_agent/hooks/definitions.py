@@ -94,6 +94,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     condition: Rule | None = None
     timeout: float
     is_async: bool
+    rewakes: bool = False
+    """Async, but if it blocks, the model gets the reason."""
     on_failure: OnFailure
     mode: Mode
     enabled: bool
@@ -123,7 +125,9 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     @property
     def role(self) -> Role:
         """How much of its verdict applies."""
-        return Role.SHADOW if self.mode is Mode.SHADOW else Role.ASYNC if self.is_async else Role.ENFORCE
+        if self.mode is Mode.SHADOW:
+            return Role.SHADOW
+        return Role.REWAKE if self.rewakes else Role.ASYNC if self.is_async else Role.ENFORCE
 
     def why_not(
         self, payload: Mapping[str, Any], places: Places, effects: "Callable[[], Effects] | None" = None
@@ -134,7 +138,7 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
         """
         if not self.enabled:
             return "it is disabled (enabled: false)"
-        target = str(payload.get(EVENTS[self.event].target or "", ""))
+        target = EVENTS[self.event].target_in(payload)
         if not self.matcher.matches(target):
             return f'its matcher ({self.matcher.explain()}) does not match "{target}"'
         if self.names_call(payload, places) or self._is_about(effects, places):
@@ -144,7 +148,7 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
 
     def names_call(self, payload: Mapping[str, Any], places: Places) -> bool:
         """Whether its condition, if it has one, matches the tool and its input."""
-        tool = str(payload.get(EVENTS[self.event].target or "", ""))
+        tool = EVENTS[self.event].target_in(payload)
         return self.condition is None or self.condition.matches(tool, payload.get("tool_input") or {}, places)
 
     def _is_about(self, effects: "Callable[[], Effects] | None", places: Places) -> bool:

@@ -17,6 +17,8 @@ HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
     "PermissionRequest", "PostToolUseFailure", "Notification", "StopFailure", "ConfigChange", "SessionEnd",
     "Elicitation", "ElicitationResult", "SubagentStart", "SubagentStop", "UserPromptExpansion",
+    "PermissionDenied", "PostToolBatch", "TaskCreated", "TaskCompleted", "InstructionsLoaded", "FileChanged",
+    "CwdChanged",
 ]  # fmt: skip
 """The name of a `HookEvent`."""
 
@@ -42,17 +44,19 @@ class HookEvent(StrEnum):
     SUBAGENT_START = "SubagentStart"
     SUBAGENT_STOP = "SubagentStop"
     USER_PROMPT_EXPANSION = "UserPromptExpansion"
+    PERMISSION_DENIED = "PermissionDenied"
+    POST_TOOL_BATCH = "PostToolBatch"
+    TASK_CREATED = "TaskCreated"
+    TASK_COMPLETED = "TaskCompleted"
+    INSTRUCTIONS_LOADED = "InstructionsLoaded"
+    FILE_CHANGED = "FileChanged"
+    CWD_CHANGED = "CwdChanged"
 
 
 NEVER_HERE: Mapping[str, str] = MappingProxyType({
     "WorktreeCreate": "this agent makes no worktrees",
     "WorktreeRemove": "this agent makes no worktrees",
-    "CwdChanged": "the directory of a session stays the same",
-    **dict.fromkeys(
-        ("FileChanged", "InstructionsLoaded", "PermissionDenied", "Setup", "TaskCompleted", "TaskCreated",
-         "TeammateIdle"),
-        "this agent has no such event",
-    ),
+    **dict.fromkeys(("DirectoryAdded", "MessageDisplay", "Setup", "TeammateIdle"), "this agent has no such event"),
 })  # fmt: skip
 """Events of other agents that never occur in this one. Settings may name them, but their hooks never run."""
 
@@ -63,8 +67,10 @@ class Decision(IntEnum):
     NONE = 0
     ALLOW = 1
     ASK = 2
-    BLOCK = 3
-    STOP = 4
+    DEFER = 3
+    """Somebody decides about the call later. Where that is not possible, an ask."""
+    BLOCK = 4
+    STOP = 5
 
 
 class Flow(StrEnum):
@@ -73,6 +79,7 @@ class Flow(StrEnum):
     PROCEED = "proceed"
     JUDGE = "judge"
     CONFIRM = "confirm"
+    DEFER_CALL = "defer_call"
     ERASE_PROMPT = "erase_prompt"
     SKIP_TOOL = "skip_tool"
     REFUSE_CALL = "refuse_call"
@@ -80,6 +87,7 @@ class Flow(StrEnum):
     KEEP_WORKING = "keep_working"
     SKIP_COMPACTION = "skip_compaction"
     DECLINE = "decline"
+    REFUSE_TASK = "refuse_task"
     END_TURN = "end_turn"
 
 
@@ -138,6 +146,10 @@ CHANGED_FILES = 1_000
 """Maximum number of paths in `changed_files`."""
 
 
+DENIED_BY = ("rule", "mode", "protected_path", "path", "sandbox", "user", "nobody_to_ask")
+"""What can deny a call, apart from hooks."""
+
+
 def _changed_files(what: str) -> tuple[StdinField, StdinField]:
     return (
         StdinField(
@@ -176,6 +188,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     when: str
     target: str | None
     """The stdin field that matchers are compared with."""
+    target_is_file: bool = False
+    """The target is a path. Matchers hold file names and are compared with its last part."""
     timeout: float = 60
     """Default timeout of a hook, in seconds."""
     stdin: tuple[StdinField, ...]
@@ -235,6 +249,11 @@ class EventRow(Struct, frozen=True, kw_only=True):
     def has_tool(self) -> bool:
         return self.target == "tool_name"
 
+    def target_in(self, payload: Mapping[str, Any]) -> str:
+        """What matchers are compared with."""
+        found = str(payload.get(self.target or "", ""))
+        return found.rpartition("/")[2] if self.target_is_file else found
+
     @property
     def shows_effects(self) -> bool:
         """Hooks get the effects of the call."""
@@ -286,16 +305,24 @@ _STOP_STDIN = (
     StdinField("last_assistant_message", "string", "the model's last text"),
     *_changed_files("this turn"),
 )
+_TASK_STDIN = (
+    StdinField("task_id", "string", "the item; the same for items of the same text"),
+    StdinField("task_subject", "string", "its text"),
+    StdinField("task_description", "string", "how it is shown while it is in progress", optional=True),
+)
 _COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
 _CONTEXT = _NAME | {"additionalContext"}
 
 
-def _flow(block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None) -> Mapping[Decision, Flow]:
+def _flow(
+    block: Flow, proceed: Flow = Flow.PROCEED, ask: Flow | None = None, defer: Flow | None = None
+) -> Mapping[Decision, Flow]:
     """The flow for every decision. Without an `ask` flow, an ask is a block: tightening is always safe."""
     return MappingProxyType({
         Decision.NONE: proceed,
         Decision.ALLOW: proceed,
         Decision.ASK: ask or block,
+        Decision.DEFER: defer or ask or block,
         Decision.BLOCK: block,
         Decision.STOP: Flow.END_TURN,
     })  # fmt: skip
@@ -351,11 +378,16 @@ _ROWS = (
         decision_words={**_BLOCK_WORDS, "approve": Decision.ALLOW, "ask": Decision.ASK},
         # Public hooks print it to mean "no objection", so it must not skip the permission question.
         weak_words={"allow": 'to skip the question, print hookSpecificOutput.permissionDecision "allow"'},
-        permission_words={"allow": Decision.ALLOW, "deny": Decision.BLOCK, "ask": Decision.ASK},
+        permission_words={
+            "allow": Decision.ALLOW,
+            "deny": Decision.BLOCK,
+            "ask": Decision.ASK,
+            "defer": Decision.DEFER,
+        },
         unreadable=Decision.ASK,
         block_word="deny",
         reason_reader=Audience.MODEL,
-        flow=_flow(Flow.SKIP_TOOL, proceed=Flow.JUDGE, ask=Flow.CONFIRM),
+        flow=_flow(Flow.SKIP_TOOL, proceed=Flow.JUDGE, ask=Flow.CONFIRM, defer=Flow.DEFER_CALL),
         failure_block=FailureBlock.ALWAYS,
         function_on_failure=OnFailure.BLOCK,
         has_rewrites=True,
@@ -416,7 +448,7 @@ _ROWS = (
         has_variables=True,
         text_is_context=True,
         context=ContextPlace.BEFORE_PROMPT,
-        specific=_CONTEXT,
+        specific=_CONTEXT | {"initialUserMessage"},
         reason_reader=Audience.USER,
         flow=_flow(Flow.PROCEED),
         in_subagent="never",
@@ -632,6 +664,97 @@ _ROWS = (
         flow=_flow(Flow.ERASE_PROMPT),
         failure_block=FailureBlock.ALWAYS,
         function_on_failure=OnFailure.BLOCK,
+    ),
+    EventRow(
+        event=HookEvent.PERMISSION_DENIED,
+        when="a call was denied by a rule, the mode, a protected path, the user, or because nobody could be asked",
+        target="tool_name",
+        stdin=(
+            *_TOOL_STDIN,
+            StdinField("reason", "string", "why, as the model reads it"),
+            StdinField("denied_by", "string", ", ".join(f"`{word}`" for word in DENIED_BY)),
+        ),
+        context=ContextPlace.AFTER_RESULTS,
+        specific=_CONTEXT | {"retry"},
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.PROCEED),
+    ),
+    EventRow(
+        event=HookEvent.POST_TOOL_BATCH,
+        when="all calls of one answer have their results, before the next request",
+        target=None,
+        timeout=600,
+        stdin=(
+            StdinField(
+                "tool_calls",
+                "array",
+                "the calls in order: `tool_name`, `tool_use_id`, `tool_input`, `success`, and `tool_response`, the "
+                "result as the model gets it; if the call failed, `error` repeats it",
+            ),
+        ),
+        context=ContextPlace.AFTER_RESULTS,
+        specific=_CONTEXT,
+        reason_reader=Audience.USER,
+        flow=_flow(Flow.END_TURN),
+        failure_block=FailureBlock.ALWAYS,
+    ),
+    EventRow(
+        event=HookEvent.TASK_CREATED,
+        when="the model adds an item to its todo list",
+        target=None,
+        stdin=_TASK_STDIN,
+        reason_reader=Audience.MODEL,
+        flow=_flow(Flow.REFUSE_TASK),
+        failure_block=FailureBlock.ALWAYS,
+    ),
+    EventRow(
+        event=HookEvent.TASK_COMPLETED,
+        when="the model marks an item of its todo list as completed",
+        target=None,
+        timeout=600,
+        stdin=_TASK_STDIN,
+        reason_reader=Audience.MODEL,
+        flow=_flow(Flow.REFUSE_TASK),
+        failure_block=FailureBlock.ALWAYS,
+    ),
+    EventRow(
+        event=HookEvent.INSTRUCTIONS_LOADED,
+        when="a session starts, for each AGENTS.md or CLAUDE.md that is passed to the model",
+        target="load_reason",
+        stdin=(
+            StdinField("file_path", "string", "the file"),
+            StdinField("memory_type", "string", "`User` or `Project`"),
+            StdinField("load_reason", "string", "always `session_start`"),
+        ),
+        reason_reader=Audience.NOBODY,
+        flow=_IGNORED,
+        waited=False,
+    ),
+    EventRow(
+        event=HookEvent.FILE_CHANGED,
+        when="a call, or a command it left running, has changed a file",
+        target="file_path",
+        target_is_file=True,
+        stdin=(
+            StdinField("file_path", "string", "the file"),
+            StdinField("event", "string", "`add`, `change` or `unlink`"),
+        ),
+        has_variables=True,
+        reason_reader=Audience.NOBODY,
+        flow=_IGNORED,
+        waited=False,
+    ),
+    EventRow(
+        event=HookEvent.CWD_CHANGED,
+        when="a command has changed the directory in which later commands start",
+        target=None,
+        stdin=(
+            StdinField("old_cwd", "string", "the directory before"),
+            StdinField("new_cwd", "string", "the directory now"),
+        ),
+        has_variables=True,
+        reason_reader=Audience.NOBODY,
+        flow=_IGNORED,
     ),
 )
 

@@ -10,7 +10,7 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookExecutionResult, HookKind
 from wave_agent.hooks.semantics import lets_through, withholds
 from wave_agent.hooks.stage import Stage
-from wave_agent.hooks.verdicts import AddContext, Approve, Ask, Block, EndTurn, Failure, Role, Verdict
+from wave_agent.hooks.verdicts import AddContext, Approve, Ask, Block, Defer, EndTurn, Failure, Role, Verdict
 from wave_agent.text import clip
 
 
@@ -69,7 +69,8 @@ def _deferred(hook: HookDefinition, stage: Stage, verdict: Verdict) -> tuple[str
     """Context of a run that is not awaited, to be sent with a later request or prompt."""
     if stage.occurrence.waits_for(hook) or hook.role is Role.SHADOW:
         return ()
-    return tuple(effect.text for effect in verdict.effects if isinstance(effect, AddContext))
+    wakes = tuple(one.reason for one in verdict.effects if isinstance(one, Block) and hook.role is Role.REWAKE)
+    return (*(effect.text for effect in verdict.effects if isinstance(effect, AddContext)), *wakes)
 
 
 def _reason(verdict: Verdict) -> str:
@@ -77,7 +78,7 @@ def _reason(verdict: Verdict) -> str:
     texts = [
         effect.message if isinstance(effect, Failure) else effect.reason
         for effect in verdict.effects
-        if isinstance(effect, Block | Ask | Approve | EndTurn | Failure)
+        if isinstance(effect, Block | Ask | Defer | Approve | EndTurn | Failure)
     ]
     return "\n".join(filter(None, texts))
 

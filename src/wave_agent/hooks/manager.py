@@ -6,7 +6,8 @@ entries and deferred context to the event.
 """
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +203,25 @@ class HookManager:
 
         return limited(outcome, before, self._max_stop_blocks)
 
+    def announce(
+        self, event: HookEvent, occurrences: Iterable[Mapping[str, Any]], *, permission_mode: str = "default"
+    ) -> None:
+        """Start the hooks of an event for each of these occurrences, one after another. Nothing waits for them."""
+        row, engine = EVENTS[event], self._engine
+        hooks = [hook for hook in self.hooks if hook.event is event and hook.enabled]
+        if engine is None or not hooks:
+            return
+        works: list[tuple[Callable[[], Coroutine[Any, Any, Outcome]], int]] = []
+        for facts in occurrences:
+            if not any(hook.matcher.matches(row.target_in(facts)) for hook in hooks):
+                continue
+            number = self._journal.next_occasion()
+            here = engine.occurrence(row, number, None, self._aside(Aside()), is_waited_for=False)
+            payload = {**self._common(row, permission_mode), **facts}
+            works.append((partial(engine.run, here, hooks, payload, ()), number))
+        if works:
+            engine.background.start_in_turn(works)
+
     def _common(self, row: EventRow, permission_mode: str) -> dict[str, str]:
         """The stdin fields that all events have."""
         return {
@@ -220,8 +240,7 @@ class HookManager:
         return None if instead == "never" else event if instead == "same" else HookEvent(instead)
 
     def _aside(self, known: Aside) -> Aside:
-        session = self.session
-        directory = self._live.directory() or session.start or session.project_dir
+        session, directory = self.session, self.directory
         # As in the agent the hook was written for: a session stays within its directories.
         if not is_below(resolve_or_keep(directory), resolve_or_keep(session.project_dir)):
             directory = session.start or session.project_dir
@@ -232,6 +251,11 @@ class HookManager:
             session_id=session.session_id,
             attended=self._live.attended,
         )
+
+    @property
+    def directory(self) -> str:
+        """The session's current directory."""
+        return self._live.directory() or self.session.start or self.session.project_dir
 
     def begin_prompt(self) -> None:
         """Start a new prompt: all later events belong to it. The task of a subagent belongs to the prompt above."""
@@ -247,6 +271,11 @@ class HookManager:
     def deferred(self) -> list[Deferred]:
         """Context waiting for the next request of this turn, or for the next prompt."""
         return self._deferred.waiting
+
+    @property
+    def wakes(self) -> bool:
+        """Some of that context is worth a new turn."""
+        return any(one.wakes for one in self._deferred.waiting)
 
     def take_deferred(self) -> tuple[Deferred, ...]:
         """Remove and return the context that has been waiting."""

@@ -78,6 +78,34 @@ def parse_matcher(text: str) -> Matcher:
     return Matcher(text, tuple(_alternative(part) for part in parts if part))
 
 
+_OF_AN_EXPRESSION = lazy_regex(r"\\|^\^|\$$|/")
+_EVERY_FILE = ("", "*", ".*")
+
+
+def parse_file_matcher(text: str) -> Matcher:
+    """Parse a matcher that holds file names, separated by `|`: literal, or with `*` and `?`. Raises `MatcherError`."""
+    if text.strip() in _EVERY_FILE:
+        return Matcher(text, EVERYTHING.alternatives)
+    parts = [part.strip() for part in text.split("|") if part.strip()]
+    if not parts:
+        raise MatcherError('it is empty; to match every file, write "*"')
+    if wrong := next((part for part in parts if _OF_AN_EXPRESSION.search(part)), None):
+        raise MatcherError(f'"{wrong}" is not a file name: write names without directories, such as ".env|*.lock"')
+    return Matcher(text, tuple(_file_name(part) for part in parts))
+
+
+def _file_name(text: str) -> Alternative:
+    if "*" not in text and "?" not in text:
+        return Alternative(text, MatcherForm.NAME, lambda target: target == text)
+    pattern = _glob(text)
+    return Alternative(text, MatcherForm.GLOB, lambda target: pattern.fullmatch(target) is not None)
+
+
+def _glob(text: str, flags: int = 0) -> re.Pattern[str]:
+    pieces = [re.escape(piece).replace(r"\?", ".") for piece in text.split("*")]
+    return re.compile(matching_glob(pieces), flags | re.DOTALL)
+
+
 def _split(text: str) -> list[str]:
     """Split at `|` and `,` outside brackets."""
     parts: list[str] = []
@@ -111,8 +139,7 @@ def _alternative(text: str) -> Alternative:
     if not _EXPRESSION.isdisjoint(text):
         return Alternative(text, MatcherForm.EXPRESSION, _expression(text))
     if _GLOB.fullmatch(text):
-        pieces = [re.escape(piece).replace(r"\?", ".") for piece in text.split("*")]
-        pattern = re.compile(matching_glob(pieces), re.IGNORECASE | re.DOTALL)
+        pattern = _glob(text, re.IGNORECASE)
         return Alternative(text, MatcherForm.GLOB, lambda target: pattern.fullmatch(target) is not None)
     raise MatcherError(f'"{text}" is neither a tool name, a pattern with * or ?, nor a regular expression')
 

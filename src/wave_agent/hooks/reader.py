@@ -22,6 +22,7 @@ from wave_agent.text import did_you_mean
 SPECIFIC = "hookSpecificOutput"
 INPUT = "updatedInput"
 OUTPUT = "updatedToolOutput"
+INITIAL = "initialUserMessage"
 UNUSABLE = f"its {OUTPUT} cannot be used"
 
 
@@ -74,7 +75,7 @@ FIELDS: Mapping[str, Field] = {
         Field(name=SPECIFIC, type=dict, home=Home.TOP, meaning="an object with the fields below"),
         Field(name="hookEventName", type=str, home=Home.SPECIFIC, meaning="must equal the event if present"),
         Field(name="permissionDecision", type=str, home=Home.SPECIFIC, decides=True,
-              meaning='`"allow"`, `"deny"` or `"ask"`'),
+              meaning='`"allow"`, `"deny"`, `"ask"` or `"defer"`'),
         Field(name="permissionDecisionReason", type=str, home=Home.SPECIFIC, free=True,
               meaning="for an allow or ask, shown to the user only; for a deny, sent to the model"),
         Field(name=INPUT, type=dict, home=Home.SPECIFIC,
@@ -83,6 +84,8 @@ FIELDS: Mapping[str, Field] = {
               meaning="replaces the tool's result for the model and in the transcript; an object or a list is "
                       "converted to text, anything else withholds the result"),
         Field(name="additionalContext", type=str, home=Home.EITHER, meaning="added to the model's context"),
+        Field(name=INITIAL, type=str, home=Home.SPECIFIC,
+              meaning="a prompt to begin a session with that runs unattended, before the user's own, if there is one"),
     )
 }  # fmt: skip
 ANSWER = Field(
@@ -111,8 +114,13 @@ CONTENT = Field(
 )  # fmt: skip
 REPLY_FIELDS: Mapping[str, Field] = {ACTION.name: ACTION, CONTENT.name: CONTENT}
 """Only fields on events where hooks answer an MCP server. Elsewhere the names mean nothing: they are too common."""
+RETRY = Field(
+    name="retry", type=bool, home=Home.SPECIFIC,
+    meaning="`true` tells the model that it may make the denied call again; the call is then judged anew",
+)  # fmt: skip
+"""Only a field on events that accept it, for the same reason."""
 _DECISION = FIELDS[ANSWER.name]
-TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values(), *REPLY_FIELDS.values())
+TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values(), *REPLY_FIELDS.values(), RETRY)
 
 
 class Stated(Struct, frozen=True, gc=False):
@@ -140,6 +148,8 @@ class HookOutput(Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
     """The message for the model if the call is refused."""
     system_message: str = ""
+    retry: bool = False
+    initial_prompt: str = ""
     problems: tuple[str, ...] = ()
     """What is wrong with single fields, for the user."""
 
@@ -187,7 +197,9 @@ def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
 
 def fields_of(row: EventRow) -> Mapping[str, Field]:
     """The fields that have a meaning on this event."""
-    return {**FIELDS, **REPLY_FIELDS} if row.action_words else FIELDS
+    if row.action_words:
+        return {**FIELDS, **REPLY_FIELDS}
+    return {**FIELDS, RETRY.name: RETRY} if RETRY.name in row.specific else FIELDS
 
 
 def _form_of(row: EventRow, value: Any, place: Home) -> Field:
@@ -458,6 +470,8 @@ class _OutputReading:
             withhold=self.withhold,
             message=self.texts.get("message", ""),
             system_message=self.taken.get("systemMessage", "").strip(),
+            retry=self.taken.get(RETRY.name, False),
+            initial_prompt=self.taken.get(INITIAL, "").strip(),
             problems=(*self.problems, *([self.weak] if self.weak and not self.decisions else [])),
         )
 
@@ -468,6 +482,8 @@ _TAKEN_BY: Mapping[str, _Take] = {
     "systemMessage": _OutputReading.keep,
     INPUT: _OutputReading.input,
     OUTPUT: _OutputReading.output,
+    INITIAL: _OutputReading.keep,
+    RETRY.name: _OutputReading.keep,
 }
 """How to take the value of a field that states no decision and is in the right place."""
 
@@ -508,7 +524,7 @@ def _misplaced(event: HookEvent, field: Field, place: Home, right_event: bool) -
     return ""
 
 
-_STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, None, Decision.BLOCK, Decision.STOP)
+_STRICTNESS = (Decision.ALLOW, Decision.NONE, Decision.ASK, Decision.DEFER, None, Decision.BLOCK, Decision.STOP)
 """Decisions, least restrictive first. None stands for one that cannot be read."""
 
 

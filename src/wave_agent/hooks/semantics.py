@@ -48,10 +48,12 @@ from wave_agent.hooks.verdicts import (
     Ask,
     Block,
     Blocks,
+    Defer,
     Effect,
     EndTurn,
     Failure,
     FailureKind,
+    InitialPrompt,
     Outcome,
     RankedVerdict,
     ReplaceOutput,
@@ -146,7 +148,8 @@ class _FinishedRun(Struct, frozen=True, gc=False):
         return tuple(
             effect
             for said, effect in zip(self.output.stated, self.stated, strict=True)
-            if said.decision in (Decision.STOP, Decision.ASK) or (said.decision is Decision.BLOCK and said.reason)
+            if said.decision not in (Decision.ALLOW, Decision.BLOCK)
+            or (said.decision is Decision.BLOCK and said.reason)
         )
 
     @property
@@ -191,9 +194,14 @@ class _FinishedRun(Struct, frozen=True, gc=False):
         effects += self.withheld
         if output.message:
             effects.append(TellRefused(output.message))
+        if output.retry:
+            effects.append(AddContext(MAY_RETRY))
+        if output.initial_prompt:
+            effects.append(InitialPrompt(output.initial_prompt))
         return tuple(effects)
 
 
+MAY_RETRY = "You may make the denied call again; it is then judged anew."
 _LOOKS_BROKEN = "it exited with 2 and looks broken"
 _TAIL_LINES, _TAIL_CHARACTERS = 30, 2000
 
@@ -339,6 +347,7 @@ def _chatter_failed(run: _FinishedRun) -> tuple[Effect, ...]:
 _DEFAULT_REASON: Mapping[Decision, Callable[[_FinishedRun], str]] = {
     Decision.STOP: lambda run: f"Stopped by hook {run.name}",
     Decision.BLOCK: lambda run: f"Blocked by hook {run.name}",
+    Decision.DEFER: lambda run: f"Hook {run.name} defers the decision about this call",
     Decision.ASK: lambda run: f"Hook {run.name} asks for confirmation",
     Decision.ALLOW: lambda _: "",
 }
@@ -423,7 +432,7 @@ def _opinion(row: EventRow, name: str, opinion: Opinion, *, continue_on_block: b
     return (*((EndTurn(opinion.reason),) if ends else ()), Block(opinion.reason), *refusal)
 
 
-_RESTRICTS = Block | Ask | EndTurn | Failure
+_RESTRICTS = Block | Defer | Ask | EndTurn | Failure
 
 
 def _heard_in_part(effects: tuple[Effect, ...], run: "_FinishedRun") -> tuple[Effect, ...]:
@@ -579,6 +588,8 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
         blocked=Decision.BLOCK in tally.reasons,
         reasons={stated: tuple(said) for stated, said in tally.reasons.items()},
         contexts=tuple(tally.contexts),
+        wakes=tally.wakes,
+        initial_prompts=tuple(tally.initial_prompts),
         refusals=tuple(tally.refusals),
         to_user=tuple(tally.notes),
         replacement=replacement,
@@ -611,12 +622,14 @@ class _Tally:
         """What hooks answer an MCP server, with their names."""
         self.reasons: dict[Decision, dict[Said, None]] = {}
         self.contexts: dict[Said, None] = {}
+        self.wakes = False
+        self.initial_prompts: dict[Said, None] = {}
         self.refusals: dict[Said, None] = {}
         self.notes: dict[ToUser, None] = {}
         self.failed_open = 0
         self.wanted_block = False
 
-    def decision(self, reading: RankedVerdict, effect: EndTurn | Block | Ask | Approve) -> None:
+    def decision(self, reading: RankedVerdict, effect: EndTurn | Block | Defer | Ask | Approve) -> None:
         self.reasons.setdefault(DECISION_OF[type(effect)], {})[Said(reading.name, effect.reason)] = None
 
     def approval(self, reading: RankedVerdict, effect: Approve) -> None:
@@ -635,6 +648,14 @@ class _Tally:
 
     def context(self, reading: RankedVerdict, effect: AddContext) -> None:
         self.contexts[Said(reading.name, effect.text)] = None
+
+    def wake(self, reading: RankedVerdict, effect: Block) -> None:
+        """It is too late to block, but not to tell the model."""
+        self.wakes = True
+        self.contexts[Said(reading.name, effect.reason)] = None
+
+    def initial_prompt(self, reading: RankedVerdict, effect: InitialPrompt) -> None:
+        self.initial_prompts[Said(reading.name, effect.text)] = None
 
     def refusal(self, reading: RankedVerdict, effect: TellRefused) -> None:
         self.refusals[Said(reading.name, effect.text)] = None
@@ -703,20 +724,28 @@ _Take = Callable[[_Tally, RankedVerdict, Any], None]
 _ALL: Mapping[type, _Take] = {
     EndTurn: _Tally.decision,
     Block: _Tally.block,
+    Defer: _Tally.decision,
     Ask: _Tally.decision,
     Approve: _Tally.approval,
     ReplaceOutput: _Tally.replaced_output,
     Withhold: _Tally.withheld_by,
     AnswerServer: _Tally.answered,
     AddContext: _Tally.context,
+    InitialPrompt: _Tally.initial_prompt,
     TellRefused: _Tally.refusal,
     TellUser: _Tally.note,
     Failure: _Tally.failure,
 }
+_ASYNC: Mapping[type, _Take] = {
+    AddContext: _Tally.context,
+    TellUser: _Tally.note,
+    Failure: _Tally.failure_note,
+}
 _TAKEN: Mapping[Role, Mapping[type, _Take]] = {
     Role.ENFORCE: _ALL,
     Role.SHADOW: {Failure: _Tally.failure_note},
-    Role.ASYNC: {AddContext: _Tally.context, TellUser: _Tally.note, Failure: _Tally.failure_note},
+    Role.ASYNC: _ASYNC,
+    Role.REWAKE: {**_ASYNC, Block: _Tally.wake},
 }
 """The effects that apply for each role. Failures of shadow and async hooks are reported, but never block."""
 

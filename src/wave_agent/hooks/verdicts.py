@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.hooks.events import EVENTS, Audience, Decision, EventRow, Flow, HookEvent
 
@@ -27,6 +28,12 @@ class Block(Struct, frozen=True, gc=False):
 
 
 class Ask(Struct, frozen=True, gc=False):
+    reason: str
+
+
+class Defer(Struct, frozen=True, gc=False):
+    """Somebody decides about this call later."""
+
     reason: str
 
 
@@ -62,6 +69,12 @@ class AnswerServer(Struct, frozen=True, gc=False):
 
 
 class AddContext(Struct, frozen=True, gc=False):
+    text: str
+
+
+class InitialPrompt(Struct, frozen=True, gc=False):
+    """A prompt to begin the session with."""
+
     text: str
 
 
@@ -110,12 +123,13 @@ _HOW: Mapping[FailureKind, str] = {
 }
 
 Effect = (
-    Block | Ask | Approve | EndTurn | Rewrite | ReplaceOutput | Withhold | AnswerServer | AddContext | TellRefused
-    | TellUser | Failure
+    Block | Ask | Defer | Approve | EndTurn | Rewrite | ReplaceOutput | Withhold | AnswerServer | AddContext
+    | InitialPrompt | TellRefused | TellUser | Failure
 )  # fmt: skip
 
 DECISION_OF: Mapping[type, Decision] = {
-    EndTurn: Decision.STOP, Block: Decision.BLOCK, Ask: Decision.ASK, Approve: Decision.ALLOW,
+    EndTurn: Decision.STOP, Block: Decision.BLOCK, Defer: Decision.DEFER, Ask: Decision.ASK,
+    Approve: Decision.ALLOW,
 }  # fmt: skip
 MAKE: Mapping[Decision, Callable[[str], Effect]] = {made: kind for kind, made in DECISION_OF.items()}
 
@@ -170,6 +184,8 @@ class Role(StrEnum):
     ENFORCE = "enforce"
     SHADOW = "shadow"
     ASYNC = "async"
+    REWAKE = "rewake"
+    """Async, and its block is context for the model."""
 
 
 class RankedVerdict(Struct, frozen=True, kw_only=True, gc=False):
@@ -219,6 +235,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Some hook blocked, even if a stop overrides it."""
     reasons: Mapping[Decision, tuple[Said, ...]] = {}
     contexts: tuple[Said, ...] = ()
+    wakes: bool = False
+    """Some of the context is worth a new turn, should the model be done."""
+    initial_prompts: tuple[Said, ...] = ()
     refusals: tuple[Said, ...] = ()
     """Messages for the model if the call is refused."""
     to_user: tuple[ToUser, ...] = ()
@@ -270,6 +289,15 @@ class Outcome(Struct, frozen=True, kw_only=True):
         is_read = self.decision is Decision.BLOCK and self.row.reason_reader is Audience.MODEL
         reasons = (self.reason,) if is_read else (self.refusal,) if self.refusal else ()
         return (*reasons, *(said.text for said in self.model_contexts))
+
+    def as_ask(self) -> "Outcome":
+        """The same outcome, with an ask in place of a deferral: somebody decides now."""
+        if self.decision is not Decision.DEFER:
+            return self
+        asked = (*self.reasons[Decision.DEFER], *self.reasons.get(Decision.ASK, ()))
+        reasons = {stated: said for stated, said in self.reasons.items() if stated is not Decision.DEFER}
+        flow = self.row.flow[Decision.ASK]
+        return replace(self, decision=Decision.ASK, flow=flow, reasons={**reasons, Decision.ASK: asked})
 
     @property
     def refusal(self) -> str:

@@ -168,7 +168,7 @@ def prompt_findings(place: SettingsFile, hook: HookDefinition) -> Iterator[Findi
 def policy_findings(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
     """Findings for hooks that can block."""
     row = EVENTS[hook.event]
-    if hook.is_async and can_block_at(row):
+    if hook.is_async and not hook.rewakes and can_block_at(row):
         yield finding(
             "W111", place.file, hook.line, f"{hook.name} can block on {hook.event}, but async decisions are ignored"
         )

@@ -260,7 +260,7 @@ def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> boo
 
 def decide(call: JudgedCall, mode: PermissionMode, rules: Rules, hooks: Outcome, places: Places) -> Permission:
     """The first stage that has an opinion decides."""
-    case = _Situation(call, mode, rules, hooks, places)
+    case = _Situation(call, mode, rules, hooks.as_ask(), places)
     judged = next(found for stage in _STAGES if (found := stage(case)) is not None)
     if judged.answer is Ruling.ASK and mode is PermissionMode.DONT_ASK:
         return unanswered(judged, f"{NOBODY_TO_ASK} (permission mode {mode})")

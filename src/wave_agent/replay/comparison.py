@@ -25,6 +25,7 @@ KINDS = (BLOCKED, ALLOWED, REWRITTEN, DECIDED, UNANSWERED, FAILED, UNCHANGED)
 _DECISIONS: Mapping[str, Decision] = {
     "allow": Decision.ALLOW,
     "ask": Decision.ASK,
+    "defer": Decision.DEFER,
     "deny": Decision.BLOCK,
     "block": Decision.BLOCK,
     "stop": Decision.STOP,

@@ -17,7 +17,7 @@ from wave_agent.agent.agent import Agent
 from wave_agent.agent.expansion import user_commands
 from wave_agent.agent.surroundings import git_branch
 from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
-from wave_agent.events import Event, HookFinished, HookRun
+from wave_agent.events import Event, HookFinished, HookRun, ModelWoken
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.agents import Agents
@@ -300,6 +300,8 @@ class WaveApp(App[int]):
     def _hear(self, event: Event) -> None:
         if self._narration is not None:
             self._happened.put_nowait((event, self._narration))
+        if isinstance(event, ModelWoken):
+            self.call_later(self._errands.wake)
         if isinstance(event, HookFinished) and event.run.failure is not None and self._agent is not None:
             changes = self._agent.project_trust.changes()
             if changes and changes != self._refused:

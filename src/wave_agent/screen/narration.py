@@ -86,8 +86,9 @@ class Narration:
         await self._conversation.add(entry)
 
     async def _turn_started(self, event: TurnStarted) -> None:
-        self.prompt = UserPrompt(event.prompt)
-        await self.add(self.prompt)
+        if event.prompt:  # a turn that a background hook started has none
+            self.prompt = UserPrompt(event.prompt)
+            await self.add(self.prompt)
 
     async def _text(self, event: TextDelta) -> None:
         self._end_reasoning()

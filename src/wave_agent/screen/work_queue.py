@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from textual.worker import Worker, WorkerError
 
 from wave_agent.agent.agent import Agent
+from wave_agent.agent.result import Result
 from wave_agent.errors import WaveError
 from wave_agent.messages import TextBlock, ToolBlock
 from wave_agent.permissions.decision import PermissionMode
@@ -24,6 +25,8 @@ from wave_agent.screen.tool_card import ToolCard
 from wave_agent.settings.extensions import ExtensionFile
 
 Work = Coroutine[Any, Any, None]
+MOST_WAKES = 8
+"""Turns that background hooks may start between two prompts of the user."""
 
 
 class QueueScreen(Protocol):
@@ -56,6 +59,8 @@ class Errands:
         self._work: Worker[None] | None = None
         self.along: list[Attachment] = []
         """Attachments for the next prompt."""
+        self._wakes = 0
+        """Turns since the last prompt that background hooks have started."""
 
     @property
     def busy(self) -> bool:
@@ -110,6 +115,26 @@ class Errands:
     def _next(self) -> None:
         if not self.busy and (queued := self._box.next_queued()) is not None:
             self.submit(queued)
+        else:
+            self.wake()
+
+    def wake(self) -> None:
+        """Start a turn if a background hook has something for the model, and nothing else is going on."""
+        if not self.busy and self._wakes < MOST_WAKES and self._front.agent.is_woken:
+            self._wakes += 1
+            self._begin(self._woken())
+
+    async def _woken(self) -> None:
+        self._activity.begin("Working")
+        result = await self._front.agent.continue_turn()
+        await self._front.all_told()
+        self._rest_after(result)
+
+    def _rest_after(self, result: Result) -> None:
+        """Whoever interrupts a turn does not want another one before they say so."""
+        if result.status == "interrupted":
+            self._wakes = MOST_WAKES
+            self._box.take_back()
 
     async def _guarded(self, work: Work) -> None:
         """A failure is reported; the screen stays open."""
@@ -134,6 +159,7 @@ class Errands:
         along, self.along = self.along, []
         self._activity.begin("Working")
         self._front.tell_status()
+        self._wakes = 0
 
         def complete(prompt: str) -> str:
             return attach(self._box.pastes.unfold(prompt) if expand else prompt, along)
@@ -147,8 +173,7 @@ class Errands:
         else:
             self._front.erase_prompt()
             self.along = along + self.along
-        if result.status == "interrupted":
-            self._box.take_back()
+        self._rest_after(result)
         if planning and result.status == "completed" and result.text:
             await self._offer_plan()
 

@@ -57,6 +57,9 @@ class SessionLog:
     def violation(self, facts: Mapping[str, Any]) -> None:
         self._record(lambda: self._recorder.violation(facts))
 
+    def deferred_call(self, tool_id: str | None) -> None:
+        self._record(lambda: self._recorder.deferred_call(tool_id))
+
     def opening(self, opening: Opening) -> None:
         self._record(lambda: self._recorder.opening(opening))
 

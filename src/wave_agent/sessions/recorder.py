@@ -6,6 +6,7 @@
     {"type":"user"|"assistant","message":{"role":…,"content":…},…}      the conversation
     {"type":"system","subtype":"error"|"notice"|"hook_run"|"prompt_blocked"|"compact",…}
     {"type":"system","subtype":"violation"|"guard_verdict",…}
+    {"type":"system","subtype":"deferred_call",…}                       a call that waits for a decision
     {"type":"system","subtype":"opening"|"known",…}                     how requests begin, and changes announced since
     {"type":"system","subtype":"usage",…}                               tokens and cost of a turn
 
@@ -112,6 +113,10 @@ class Recorder:
         """What guards decided about an event of another agent."""
         self._write({"type": "system", "subtype": "guard_verdict", **facts})
         self._tell_failure()
+
+    def deferred_call(self, tool_id: str | None) -> None:
+        """A call that a hook deferred. None: it has been taken up again."""
+        self._write({"type": "system", "subtype": "deferred_call", "tool_use_id": tool_id})
 
     def usage(self, facts: Mapping[str, Any]) -> None:
         """What a turn used and cost."""

@@ -115,6 +115,8 @@ class Resumed(Struct, frozen=True, kw_only=True):
     opening: Opening | None = None
     """How its requests begin; None if none was sent, or if an older version wrote the transcript."""
     used: Used = Used()
+    deferred_call: str | None = None
+    """The call that waits for a decision, unless it has a result by now."""
     skipped: int = 0
     """Unreadable lines."""
 
@@ -149,6 +151,7 @@ class _TranscriptLoader:
         self.compacted: Compacted | None = None
         self.opening: Opening | None = None
         self.used = Used()
+        self.deferred_call: str | None = None
         self.skipped = 0
 
     def line(self, record: Record) -> None:
@@ -217,6 +220,8 @@ class _TranscriptLoader:
             kept = (record.get("words", ""), record.get("facts", ""))
             found = _sound(Compacted(record["summary"], record["upto"], *kept))
             self.compacted = replace(found, upto=max(0, min(found.upto, len(self.manager.messages))))
+        elif subtype == "deferred_call":
+            self.deferred_call = record["tool_use_id"]
         elif subtype == "usage":
             self.used += msgspec.convert(record, Used)
         elif subtype == "opening":
@@ -238,6 +243,7 @@ class _TranscriptLoader:
             compacted=self.compacted,
             opening=self.opening,
             used=self.used,
+            deferred_call=self.deferred_call,
             skipped=self.skipped,
         )
 

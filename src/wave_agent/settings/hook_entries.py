@@ -32,7 +32,15 @@ from wave_agent.hooks.kinds import (
     usual_timeout,
     why_absent,
 )
-from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, Matcher, MatcherError, MatcherForm, parse_matcher
+from wave_agent.hooks.matcher import (
+    EVERYTHING,
+    KNOWN_TOOLS,
+    Matcher,
+    MatcherError,
+    MatcherForm,
+    parse_file_matcher,
+    parse_matcher,
+)
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.rules.rule import NET, Rule, RuleError, below, parse_rule
 from wave_agent.text import did_you_mean, nearest, strip_controls
@@ -249,6 +257,7 @@ HOOK_KEYS = (
     *RUN_KEYS,
     "timeout",
     "async",
+    "asyncRewake",
     "onFailure",
     "mode",
     "enabled",
@@ -383,7 +392,7 @@ class _EntryLoader:
                 self.warn(path, f"{row.event} has nothing to compare a matcher with; the hooks run every time")
             return EVERYTHING
         try:
-            matcher = parse_matcher(raw)
+            matcher = (parse_file_matcher if row.target_is_file else parse_matcher)(raw)
         except MatcherError as error:
             raise BrokenError(path, str(error)) from None
         for one in matcher.alternatives if row.has_tool else ():
@@ -411,7 +420,8 @@ class _EntryLoader:
             self.warn((*path, "type"), f"{why_absent(run.command)}, so every run of this hook fails")
         if run.header_env and not columns.names_its_services:
             self.warn((*path, "allowedEnvVars"), "has no effect here: list the variables in httpHooks.env")
-        is_async = _flag(entry, "async", path, default=False)
+        rewakes = _flag(entry, "asyncRewake", path, default=False)
+        is_async = _flag(entry, "async", path, default=False) or rewakes
         stated = choice(entry, "onFailure", path, OnFailure)
         self.refuse_impossible(group, path, is_async=is_async, stated=stated)
         return HookDefinition(
@@ -432,6 +442,7 @@ class _EntryLoader:
             ),
             timeout=self.timeout(group.row, run.kind, entry, path),
             is_async=is_async,
+            rewakes=rewakes,
             on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is HookKind.FUNCTION),
             mode=choice(entry, "mode", path, Mode) or Mode.ENFORCE,
             enabled=_flag(entry, "enabled", path, default=True),

@@ -65,6 +65,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     http_hosts: tuple[str, ...] = ()
     http_env: tuple[str, ...] = ()
     managed_hooks_only: bool = False
+    all_hooks_disabled: bool = False
+    """What the last layer says. Which hooks that concerns depends on the layer: see `disabled_hooks`."""
     cleanup_days: int = 30
     managed: frozenset[str] = frozenset()
     """The names of the fields above set by managed settings: neither flags nor environment override them."""
@@ -571,6 +573,9 @@ VALUES = (
     Value("", "strictHooks", "strict_hooks", _flag, "every hook failure blocks, as with `--strict-hooks`",
           below=_either),
     Value("", "allowManagedHooksOnly", "managed_hooks_only", _flag, "only managed hooks run", managed_only=True),
+    Value("", "disableAllHooks", "all_hooks_disabled", _flag,
+          "no hooks run: in your settings yours and the project's, in other files only those of the file; managed ones "
+          "always run, unless managed settings say this"),
     Value("", "cleanupPeriodDays", "cleanup_days", _count,
           "sessions unused for this many days are deleted; 0 keeps all"),
     Value("compat", "claude", "compat_claude", _flag,

@@ -32,7 +32,7 @@ PROJECT_FILES: Mapping[str, Layer] = {
     ".claude/settings.local.json": Layer.LOCAL,
 }
 PLUGIN_FILE = "hooks/hooks.json"
-TAKEN = ("hooks", "permissions", "env", *MCP_KEYS)
+TAKEN = ("hooks", "permissions", "env", "disableAllHooks", *MCP_KEYS)
 RULES = (*RESTRICTIONS, "allow")
 _TOOL_WITH_PATTERN = lazy_regex(r"\s*(\w+)\(.*\)\s*", re.DOTALL)
 

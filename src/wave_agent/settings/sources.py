@@ -158,7 +158,9 @@ class Gathered(Struct, frozen=True, kw_only=True):
     foreign: bool = False
     """Settings for other agents are used."""
     silenced: tuple[HookDefinition, ...] = ()
-    """Hooks that do not run because the user has disabled all but managed ones."""
+    """Hooks that do not run because the user, or the file they are in, has disabled them."""
+    hooks_disabled: bool = False
+    """The user's or managed settings disable all hooks, except managed ones."""
     left_out: int = 0
     """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
@@ -211,7 +213,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     files = [MANAGED_FILE, home / "settings.json", *(place.file for place in own)]
     store = TrustStore(home)
     sources = _named_and_own(home, project, choice)
-    managed = [source for source in sources if source.layer is Layer.MANAGED]
+    managed_only = wants_managed_hooks_only([source for source in sources if source.layer is Layer.MANAGED])
     kept = store.read(project.directory)
     if Layer.USER in wanted and (allowed := kept.allow if not kept.doubt or choice.trust is True else ()):
         document = Document({"permissions": {"allow": list(allowed)}}, {})
@@ -227,26 +229,26 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     plugins, notices = _plugins(choice.plugins, home)
     silenced: tuple[HookDefinition, ...] = ()
     if choice.no_hooks:
-        from wave_agent.settings.no_hooks import notice_of, silence  # lazy: rarely used
-
-        everything, silenced = silence([*sources, *plugins])
-        sources, plugins = everything[: len(sources)], everything[len(sources) :]
-        notices = [notice_of(silenced), *notices]
-    with_hooks = choice.project_hooks and not choice.no_hooks and not wants_managed_hooks_only(managed)
+        sources, plugins, silenced, notice = _silenced(sources, plugins)
+        notices = [notice, *notices]
+    sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
+    in_code = [] if choice.hooks is None else [hooks_in_code(choice.hooks)]
+    # Before trust is judged: a guard that its own file disables is missing, like one that was removed.
+    off, (theirs, sources, plugins, in_code) = _without_disabled(theirs, sources, plugins, in_code)
+    silenced, notices = (*silenced, *off.hooks), [*off.notices, *notices]
+    with_hooks = choice.project_hooks and not (choice.no_hooks or managed_only or Layer.PROJECT in off.layers)
     left_out = 0 if choice.project_hooks else len(load_hooks(theirs).hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
     all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
-    watched = bool(user_guards) and choice.record is None and not choice.no_hooks
+    watched = user_guards and choice.record is None and not choice.no_hooks
     users = user_alarms(home, project.directory, own_settings) if watched else []
     texts = _found_extensions(home, project, choice, foreign=bool(foreign))
     record = Record() if choice.trust is True else _record(project, store, choice, foreign=bool(foreign), texts=texts)
     judged, ignored, trust, extensions = _judge(
         theirs, project, store, choice, users, texts=texts, record=record, with_hooks=all_read
     )
-    sources = [source for source in sources if source.layer not in OF_THE_PROJECT]
-    sources += [*judged, *plugins, *([] if choice.hooks is None else [hooks_in_code(choice.hooks)])]
-    named = [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
-    more = [*named, *(place.file for place in elsewhere if foreign), *(Path(source.name) for source in plugins)]
+    sources += [*judged, *plugins, *in_code]
+    more = [*_named_files(choice), *(one.file for one in elsewhere if foreign), *(Path(one.name) for one in plugins)]
     return Gathered(
         settings=_merged(sources, project),
         sources=tuple(sources),
@@ -256,11 +258,17 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         unused=_unused(elsewhere, files) if with_hooks and foreign is None else (),
         foreign=bool(foreign),
         silenced=silenced,
+        hooks_disabled=Layer.USER in off.layers,
         left_out=left_out,
         user_guards=user_guards,
         mcp=about_servers,
         extensions=extensions,
     )
+
+
+def _named_files(choice: SourceChoice) -> list[Path]:
+    """The settings files that the user named for this run."""
+    return [Path(one) for one in (*choice.overlays, choice.added_managed) if one and not isinstance(one, Mapping)]
 
 
 def _found_extensions(
@@ -281,6 +289,37 @@ def project_extensions(home: Path, project: Project) -> "tuple[FoundExtension, .
     foreign = wants_foreign(_named_and_own(home, project, SourceChoice()))
     choice = SourceChoice(setting_sources=[Layer.PROJECT])
     return _found_extensions(home, project, choice, foreign=bool(foreign))
+
+
+def _silenced(
+    sources: list[SettingsSource], plugins: list[SettingsSource]
+) -> tuple[list[SettingsSource], list[SettingsSource], tuple[HookDefinition, ...], str]:
+    """Both without hooks, except managed ones, those hooks, and a notice."""
+    from wave_agent.settings.no_hooks import notice_of, silence  # lazy: rarely used
+
+    everything, silenced = silence([*sources, *plugins])
+    return everything[: len(sources)], everything[len(sources) :], silenced, notice_of(silenced)
+
+
+class _Disabled(Struct, frozen=True):
+    """What `disableAllHooks` in settings has disabled."""
+
+    hooks: tuple[HookDefinition, ...] = ()
+    notices: tuple[str, ...] = ()
+    layers: frozenset[Layer] = frozenset()
+    """Those without any hooks."""
+
+
+def _without_disabled(*groups: list[SettingsSource]) -> tuple[_Disabled, Sequence[list[SettingsSource]]]:
+    """These settings without the hooks that they disable."""
+    sources = [source for group in groups for source in group]
+    if not any("disableAllHooks" in source.document.value for source in sources):
+        return _Disabled(), groups
+    from wave_agent.settings.disabled_hooks import DisabledHooks  # lazy: rarely used
+
+    off = DisabledHooks(sources)
+    kept = [off.take(group) for group in groups]
+    return _Disabled(off.hooks, tuple(off.notices), off.layers), kept
 
 
 def _merged(sources: Iterable[SettingsSource], project: Project) -> Settings:

@@ -5,6 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -60,6 +61,20 @@ class ToolInterrupted(asyncio.CancelledError):
     def __init__(self, result: ToolResult) -> None:
         super().__init__()
         self.result = result
+
+
+class TaskChangeKind(StrEnum):
+    CREATED = "created"
+    COMPLETED = "completed"
+
+
+class TaskChange(Struct, frozen=True):
+    """What a call would do to one item of the todo list."""
+
+    kind: TaskChangeKind
+    id: str
+    subject: str
+    description: str = ""
 
 
 async def _takes_none() -> bool:
@@ -159,6 +174,14 @@ class Tool(ABC):
     def reports(self) -> Sequence[str]:
         """News for the model's next request that no call asked for. Each is returned once."""
         return ()
+
+    def task_changes(self, arguments: Any) -> tuple[TaskChange, ...]:
+        """The items of the todo list that this call adds or completes."""
+        return ()
+
+    def without_task_changes(self, arguments: Any, refused: Sequence[TaskChange]) -> Any:
+        """The arguments without these changes."""
+        return arguments
 
     def standing(self) -> Sequence[str]:
         """Facts the model needs as long as they last, for when the conversation is summarised."""

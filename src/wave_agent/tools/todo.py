@@ -1,11 +1,14 @@
 """TodoWrite: the plan that the model maintains for itself and the user."""
 
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import replace
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import TaskChange, TaskChangeKind, Tool, ToolContext, ToolInputError, ToolResult
 
 _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}
 
@@ -35,6 +38,35 @@ class TodoWrite(Tool):
     def __init__(self) -> None:
         self.todos: tuple[Todo, ...] = ()
 
+    def task_changes(self, arguments: Any) -> tuple[TaskChange, ...]:
+        call: TodoWriteInput = arguments
+        known = {id: todo.status for id, todo in _identified(self.todos)}
+        found: list[TaskChange] = []
+        for id, todo in _identified(call.todos):
+            if id not in known:
+                found.append(TaskChange(TaskChangeKind.CREATED, id, todo.content, todo.active_form))
+            if todo.status == "completed" != known.get(id):
+                found.append(TaskChange(TaskChangeKind.COMPLETED, id, todo.content, todo.active_form))
+        return tuple(found)
+
+    def without_task_changes(self, arguments: Any, refused: Sequence[TaskChange]) -> Any:
+        """An item that may not be completed keeps its status, and one that is new is pending."""
+        call: TodoWriteInput = arguments
+        kinds = {(change.id, change.kind) for change in refused}
+        known = {id: todo.status for id, todo in _identified(self.todos)}
+        is_busy = any(todo.status == "in_progress" for todo in call.todos)
+        todos: list[Todo] = []
+        for id, todo in _identified(call.todos):
+            if (id, TaskChangeKind.CREATED) in kinds:
+                continue
+            if (id, TaskChangeKind.COMPLETED) in kinds:
+                goes_on = known.get(id) == "in_progress" and not is_busy
+                is_busy = is_busy or goes_on
+                todos.append(replace(todo, status="in_progress" if goes_on else "pending"))
+            else:
+                todos.append(todo)
+        return TodoWriteInput(todos=tuple(todos))
+
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: TodoWriteInput = arguments
         if sum(todo.status == "in_progress" for todo in call.todos) > 1:
@@ -45,3 +77,12 @@ class TodoWrite(Tool):
             content="\n".join(lines) or "The list is empty.",
             response={"oldTodos": to_builtins(list(before)), "newTodos": to_builtins(list(call.todos))},
         )
+
+
+def _identified(todos: Iterable[Todo]) -> Iterator[tuple[str, Todo]]:
+    """Each item with an id. The text is all that an item is known by: an item with another text is another one."""
+    seen: dict[str, int] = {}
+    for todo in todos:
+        times = seen[todo.content] = seen.get(todo.content, 0) + 1
+        digest = hashlib.sha256(todo.content.encode(errors="surrogatepass")).hexdigest()[:12]
+        yield f"task-{digest}" if times == 1 else f"task-{digest}-{times}", todo

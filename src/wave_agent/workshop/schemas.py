@@ -156,6 +156,7 @@ def _hook(**more: Schema) -> Schema:
         "args": _described(_or_null({"type": "array", "items": _TEXT}), "the program's arguments; no shell is used"),
         "timeout": _described(_or_null({"type": "number", "exclusiveMinimum": 0}), "seconds"),
         "async": _described(_or_null(_FLAG), "run in the background without waiting"),
+        "asyncRewake": _described(_or_null(_FLAG), "async, but the model gets the reason if it blocks"),
         "onFailure": _described(_or_null(_words(OnFailure)), "what happens if the hook itself fails"),
         "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but has no effect"),
         "enabled": _or_null(_FLAG),

@@ -104,4 +104,4 @@ def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
     if hook.sequential:
         yield "sequential"
     if hook.is_async:
-        yield "async"
+        yield "asyncRewake" if hook.rewakes else "async"

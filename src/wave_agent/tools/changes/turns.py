@@ -1,7 +1,7 @@
 """What tools, commands and hooks have changed, turn by turn, so that it can be undone."""
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the rest of this package is loaded when a file is changed
     from wave_agent.tools.changes.found import FoundChanges
     from wave_agent.tools.changes.undo import NotedFile
 
+FileEvent: TypeAlias = Literal["add", "change", "unlink"]
 MEMORY = 64 << 20
 """Bytes of former contents that are stored; the oldest turns are forgotten first."""
 
@@ -50,6 +51,8 @@ class FileChanges:
         self._memory = memory
         self._size = 0
         self._call: set[str] = set()
+        self._news: dict[str, NotedFile] = {}
+        """What has happened to files since `take_news`."""
         self._forgotten: set[str] = set()
         """Changed in this turn, but too much to be stored."""
         self._earlier: set[str] = set()
@@ -57,6 +60,7 @@ class FileChanges:
 
     def begin_turn(self) -> None:
         """Changes noted from now on belong together."""
+        self._news.clear()
         self._earlier |= self._forgotten
         self._forgotten.clear()
         if self._turns[-1].files:
@@ -68,6 +72,15 @@ class FileChanges:
     def of_call(self) -> tuple[str, ...]:
         """Real paths of the files whose changes were noted since `begin_call`."""
         return tuple(sorted(self._call))
+
+    def take_news(self) -> "list[tuple[str, FileEvent]]":
+        """The files whose changes were noted since the last call, by path, and what happened to each."""
+        news, self._news = self._news, {}
+        return [
+            (path, "add" if file.before is None else "unlink" if file.after is None else "change")
+            for path, file in sorted(news.items())
+            if file.is_changed
+        ]
 
     @property
     def has_files(self) -> bool:
@@ -111,9 +124,17 @@ class FileChanges:
         known = files.get(path)
         if known is not None:
             self._size -= known.size
-            file = known.followed_by(file)
+            later, file = file, known.followed_by(file)
+            if file is not known:
+                self._add_news(path, later)
+        else:
+            self._add_news(path, file)
         files[path] = file
         self._size += file.size
+
+    def _add_news(self, path: str, file: "NotedFile") -> None:
+        known = self._news.get(path)
+        self._news[path] = file if known is None else known.followed_by(file)
 
     def _bound(self) -> None:
         """A turn is stored completely or not at all, including the current one."""
