@@ -35,6 +35,13 @@ QUESTION: Case = {
 }
 PAYLOADS: dict[str, Case] = {
     "UserPromptSubmit": {"prompt": "hello"},
+    "UserPromptExpansion": {
+        "expansion_type": "slash_command",
+        "command_name": "deploy",
+        "command_args": "now",
+        "command_source": "user",
+        "prompt": "/deploy now",
+    },
     "PreToolUse": TOOL,
     "PostToolUse": {**TOOL, "tool_response": {"success": True, "content": "done"}, "changed_files": []},
     "Stop": {
