@@ -484,7 +484,7 @@ def test_the_field_of_reasoning_is_no_part_of_the_public_shape() -> None:
     assert list(shape["blocks"]) == [{"type": "reasoning", "content": "hm"}]
 
 
-# ------------------------------------------------------------------------------------------------- what a prompt asks for
+# ----------------------------------------------------------------------------------------------- what a prompt asks for
 
 
 def test_a_prompt_that_waits_can_be_expanded_and_is_accepted_or_removed_as_such() -> None:
