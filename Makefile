@@ -13,6 +13,8 @@ PURE := \
 	src/wave_agent/sessions/hash_chain.py \
 	src/wave_agent/agent/consequences.py \
 	src/wave_agent/formats/user_regex.py \
+	src/wave_agent/formats/front_matter.py \
+	src/wave_agent/agent/command_text.py \
 	src/wave_agent/rules/path_patterns.py \
 	src/wave_agent/rules/conditions.py \
 	src/wave_agent/rules/touched.py \

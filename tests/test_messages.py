@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from wave_agent.messages import (
     HARNESS,
+    AsideUpdated,
     BlockAdded,
     Change,
     Compacted,
@@ -481,3 +482,32 @@ def test_the_result_of_a_call_is_found() -> None:
 def test_the_field_of_reasoning_is_no_part_of_the_public_shape() -> None:
     shape = Message("assistant", (ReasoningBlock("hm", "reasoning_content"),)).to_dict()
     assert list(shape["blocks"]) == [{"type": "reasoning", "content": "hm"}]
+
+
+# ----------------------------------------------------------------------------------------------- what a prompt asks for
+
+
+def test_a_prompt_that_waits_can_be_expanded_and_is_accepted_or_removed_as_such() -> None:
+    manager, changes = watched()
+    manager.expand_prompt("nothing waits")
+    assert manager.messages == []
+    manager.add_prompt("/go")
+    manager.expand_prompt("Go there.")
+    manager.accept_prompt()
+    assert changes == [PromptAdded("/go"), PromptAccepted("Go there.")]
+    manager.add_prompt("/go")
+    manager.expand_prompt("Go there.")
+    manager.drop_unjudged_prompt("no")
+    manager.drop_unjudged_prompt("no")
+    assert changes[2:] == [PromptAdded("/go"), PromptRemoved("Go there.", "no", "/go")]
+    assert [message.text for message in manager.messages] == ["Go there."]
+
+
+def test_a_call_aside_gets_its_result_and_stays_out_of_the_conversation() -> None:
+    manager, changes = watched()
+    manager.add_aside(ToolBlock("a", "Bash", {"command": "ls"}))
+    manager.update_tool_block("a", result="out", success=True)
+    done = ToolBlock("a", "Bash", {"command": "ls"}, "out", True)
+    assert (manager.aside("a"), changes, manager.messages) == (done, [AsideUpdated(done)], [])
+    manager.add_prompt("next")
+    assert manager.aside("a") is None

@@ -66,6 +66,7 @@ PROMPT, PRE, POST, STOP, START, PRE_COMPACT, POST_COMPACT = (
 )
 REQUEST, FAILED, END = HookEvent.PERMISSION_REQUEST, HookEvent.POST_TOOL_USE_FAILURE, HookEvent.SESSION_END
 BEGUN, ENDED = HookEvent.SUBAGENT_START, HookEvent.SUBAGENT_STOP
+EXPANSION = HookEvent.USER_PROMPT_EXPANSION
 QUESTIONS = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
 UNHEARD = (
     *(HookEvent.NOTIFICATION, HookEvent.STOP_FAILURE, HookEvent.CONFIG_CHANGE),
@@ -115,6 +116,11 @@ TABLE: dict[tuple[HookEvent, Decision], tuple[Operation, ...]] = {
     (PROMPT, Decision.ASK): (ErasePrompt("sure?"), TellError("sure?")),
     (PROMPT, Decision.BLOCK): (ErasePrompt("never"), TellError("never")),
     (PROMPT, Decision.STOP): (warning("enough"),),
+    (EXPANSION, Decision.NONE): (),
+    (EXPANSION, Decision.ALLOW): (warning("fine"),),
+    (EXPANSION, Decision.ASK): (ErasePrompt("sure?"), TellError("sure?")),
+    (EXPANSION, Decision.BLOCK): (ErasePrompt("never"), TellError("never")),
+    (EXPANSION, Decision.STOP): (warning("enough"),),
     (PRE, Decision.NONE): (),
     (PRE, Decision.ALLOW): (warning("fine"),),
     (PRE, Decision.ASK): (),
@@ -214,7 +220,7 @@ def test_every_flow_has_consequences_on_every_event(flow: Flow) -> None:
 
 
 CONTEXT_TIMES = {
-    **{PROMPT: NOW, START: NOW, STOP: NOW, BEGUN: NOW, ENDED: NOW},
+    **{PROMPT: NOW, EXPANSION: NOW, START: NOW, STOP: NOW, BEGUN: NOW, ENDED: NOW},
     **{PRE: LATER, POST: LATER, FAILED: LATER, BATCH: LATER, REFUSAL: LATER},
 }
 
@@ -224,7 +230,7 @@ def test_context_goes_where_the_event_puts_it_whatever_was_decided(event: HookEv
     made = outcome(event, [*SAYS[decision], AddContext("a")], [AddContext("b")])
     found = [operation for operation in consequences(made, tool_id="id") if isinstance(operation, TellModel)]
     expected = [operation for operation in TABLE[event, decision] if isinstance(operation, TellModel)]
-    erased = event is PROMPT and decision in (Decision.BLOCK, Decision.ASK)
+    erased = event in (PROMPT, EXPANSION) and decision in (Decision.BLOCK, Decision.ASK)
     if event in CONTEXT_TIMES and not erased:
         texts = (hook_text(event, "a"), hook_text(event, "b", "two"))
         expected.append(TellModel(texts, CONTEXT_TIMES[event]))
@@ -276,7 +282,7 @@ def test_a_stop_beside_a_block_still_erases_the_prompt_and_tells_both() -> None:
     assert consequences(made) == (ErasePrompt("never"), TellError("never"), warning("enough"))
 
 
-@rows("event", [event for event in HookEvent if event not in (PROMPT, *UNHEARD)])
+@rows("event", [event for event in HookEvent if event not in (PROMPT, EXPANSION, *UNHEARD)])
 def test_a_block_that_a_stop_has_beaten_is_told_to_the_user_and_not_to_the_model(event: HookEvent) -> None:
     operations = consequences(outcome(event, [Block("never")], [EndTurn("enough")]), tool_id="id")
     assert [one for one in operations if isinstance(one, TellNotice)] == [warning("enough"), warning("never")]

@@ -20,7 +20,9 @@ from wave_agent.agent.result import Callbacks, Result
 from wave_agent.agent.wiring import lay_ground, make_parts
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Error, Event, Notice
-from wave_agent.hooks.definitions import HookDefinition
+from wave_agent.formats.strict_json import Document
+from wave_agent.hooks.definitions import HookDefinition, Layer
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow, HookEvent
 from wave_agent.hooks.matcher import Alternative, Matcher, MatcherForm
 from wave_agent.mcp.values import Elicit, Elicitation, ElicitationAnswer, McpResult, ToolDefinition
@@ -29,7 +31,8 @@ from wave_agent.models.base import ModelRequest, ToolCall
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, Rules, ToolKind
 from wave_agent.rules.rule import parse_rule
-from wave_agent.settings.layers import Settings
+from wave_agent.settings.extensions import ExtensionFile, Extensions
+from wave_agent.settings.layers import ExtensionKind, Settings
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import Gathered
 from wave_agent.system.project import Project
@@ -193,7 +196,7 @@ async def observe(request: dict[str, Any], *, inside: bool = False) -> dict[str,
     async with _agent(request, settings, model, tool, somebody, heard, server) as agent:
         if event == "ConfigChange":
             changing(request).write_text("{}")
-        result = await agent.send_message(payload.get("prompt", "hello"))
+        result = await agent.send_message(payload.get("prompt", "hello"), expand="command_name" in payload)
         # A Stop hook that always blocks is run again and again: the first continuation shows what it said.
         asked = [one for one in model.requests if not inside or _is_of_subagent(one)]
         asked = asked[: 2 if EVENTS[HookEvent(event)].block_counter else None]
@@ -273,7 +276,7 @@ def _agent(
         directories=(os.path.realpath(project),),
         home=home,
         environment=dict(os.environ),
-        gathered=Gathered(settings=replace(settings, rules=Rules(**parsed))),
+        gathered=Gathered(settings=replace(settings, rules=Rules(**parsed)), extensions=_commands(request["payload"])),
         mode=mode,
         max_turns=12,
         snapshot=Snapshot([changing(request)], {str(changing(request)): request["payload"].get("source", "")}),
@@ -287,6 +290,23 @@ def _agent(
 
 def _is_of_subagent(request: ModelRequest) -> bool:
     return any(message["role"] == "user" and message["content"] == TASK for message in request.messages)
+
+
+def _commands(payload: Mapping[str, Any]) -> Extensions | None:
+    """The command that the user calls, if the event is about one."""
+    if "command_name" not in payload:
+        return None
+    command = ExtensionFile(
+        kind=ExtensionKind.COMMANDS,
+        name=payload["command_name"],
+        path="/commands/deploy.md",
+        layer=Layer.USER,
+        dialect=Dialect.WAVE,
+        front={},
+        body="Deploy it.",
+        document=Document({}, {}),
+    )
+    return Extensions(files=(command,))
 
 
 def changing(request: dict[str, Any]) -> Path:

@@ -37,6 +37,13 @@ SUBAGENT = {"agent_id": "a1", "agent_type": "general-purpose"}
 TASK: Case = {"task_id": "task-1", "task_subject": "Fix the bug"}
 PAYLOADS: dict[str, Case] = {
     "UserPromptSubmit": {"prompt": "hello"},
+    "UserPromptExpansion": {
+        "expansion_type": "slash_command",
+        "command_name": "deploy",
+        "command_args": "now",
+        "command_source": "user",
+        "prompt": "/deploy now",
+    },
     "PreToolUse": TOOL,
     "PostToolUse": {**TOOL, "tool_response": {"success": True, "content": "done"}, "changed_files": []},
     "Stop": {

@@ -1,6 +1,7 @@
 """Hooks as people have them, run unchanged by a whole agent.
 
-`hooks/` and `plugins/` hold real scripts in the shapes that are found in the wild, `cases.json` how they are wired,
+`hooks/`, `plugins/` and `extensions/` (skills, commands and agents) hold real files in the shapes that are found in the
+wild, `cases.json` how they are wired,
 what happens, and what has to come of it: the runs in the journal, what model and user get to see, what is on disk.
 """
 
@@ -16,6 +17,7 @@ import pytest
 
 from wave_agent import Agent, ErrorBlock, NoticeBlock, Result
 from wave_agent.agent.options import Options
+from wave_agent.settings.layers import ExtensionKind
 from wave_agent.testing import Reply, ScriptedModel, call
 
 HERE = Path(__file__).parent
@@ -40,6 +42,8 @@ class World:
         self.case = case
         self.project = directory / "project"
         shutil.copytree(HERE / "hooks", self.project / ".claude" / "hooks")
+        if case.get("extensions"):
+            shutil.copytree(HERE / "extensions", self.project / ".claude", dirs_exist_ok=True)
         (self.project / "build").mkdir()
         (self.project / "build" / "out.txt").write_text("built\n")
         (self.project / "NOTES.md").write_text("remember the tide\nand the wind\n")
@@ -75,7 +79,8 @@ class World:
             plugins=[self.plugin(name) for name in self.case.get("plugins", [])],
         )
         async with Agent.from_options(options) as agent:
-            results = [await agent.send_message(prompt) for prompt in self.case.get("prompts", ["Go."])]
+            prompts = self.case.get("prompts", ["Go."])
+            results = [await agent.send_message(prompt, expand=True) for prompt in prompts]
         return agent, results[-1]
 
     def seen_by_the_model(self) -> str:
@@ -89,6 +94,25 @@ def _texts(value: Any) -> list[str]:
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
     return [text for one in inner for text in _texts(one)]
+
+
+async def test_existing_skills_commands_and_agents_are_all_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    agent, _ = await World(tmp_path, {"extensions": True}).run()
+    assert agent.extensions is not None
+    found = {kind.value: sorted(agent.extensions.of(kind)) for kind in ExtensionKind}
+    assert found == {
+        "agents": ["code-reviewer", "test-runner"],
+        "skills": ["deploy", "pdf-tools", "release-notes"],
+        "commands": ["commit", "explain", "fix-issue", "rename"],
+    }
+    assert agent.extensions.of(ExtensionKind.AGENTS)["code-reviewer"].front["tools"] == "Read, Grep, Glob, Bash"
+    assert [one.partition(": ")[2] for one in agent.extensions.notices] == [
+        'the skill is called release-notes, as its directory is, not "Release Notes"'
+    ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])

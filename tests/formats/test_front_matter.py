@@ -51,13 +51,16 @@ def test_what_cannot_be_read_is_explained_with_its_line(text: str, message: str)
 
 
 def test_what_other_agents_accept_is_accepted_for_their_files() -> None:
-    text = "---\nargument-hint: [file] [line]\ndescription: Use when: it's late\nkeep: 'as: is'\n---\nDo it."
+    text = (
+        "---\nargument-hint: [file] [line]\ndescription: Use when: it's late\nkeep: 'as: is'\nflag: false\n---\nDo it."
+    )
     with pytest.raises(FrontMatterError):
         parse_front_matter(text)
     assert parse_front_matter(text, forgiving=True).values == {
         "argument-hint": "[file] [line]",
         "description": "Use when: it's late",
         "keep": "as: is",
+        "flag": False,
     }
     assert parse_front_matter("---\nno end", forgiving=True).body == "---\nno end"
     with pytest.raises(FrontMatterError, match="line 2"):

@@ -125,6 +125,7 @@ def test_every_outcome_of_every_event_says_what_the_agent_does(event: HookEvent,
 def test_the_flow_of_a_block_is_the_events_own():
     assert {event: EVENTS[event].flow[Decision.BLOCK] for event in HookEvent} == {
         PROMPT: Flow.ERASE_PROMPT,
+        HookEvent.USER_PROMPT_EXPANSION: Flow.ERASE_PROMPT,
         PRE: Flow.SKIP_TOOL,
         POST: Flow.FEEDBACK,
         STOP: Flow.KEEP_WORKING,
@@ -169,7 +170,8 @@ def test_silence_is_no_opinion(event: HookEvent, stdout: str):
 
 @rows("event", HookEvent)
 def test_plain_text_is_context_only_where_the_event_says_so(event: HookEvent):
-    expected = (AddContext("note"),) if event in (PROMPT, START, HookEvent.PRE_COMPACT) else ()
+    says_so = (PROMPT, START, HookEvent.PRE_COMPACT, HookEvent.USER_PROMPT_EXPANSION)
+    expected = (AddContext("note"),) if event in says_so else ()
     assert verdict(event, ran(0, "note", "ignored")).effects == expected
 
 

@@ -225,7 +225,9 @@ class Turn:
             later += (*(consequences(found.judged) if found.judged else ()), *found.later)
             return found.text
         if found.judged is not None:
-            self._apply(found.judged)
+            # Context for a prompt that is not sent goes with it.
+            told = [one for one in consequences(found.judged) if not isinstance(one, TellModel)]
+            perform(told, self._parts.messages)
             self._parts.messages.drop_unjudged_prompt("stopped by a hook")
         else:
             self.error = None if found.by_hook else found.reason

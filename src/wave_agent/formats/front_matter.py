@@ -78,9 +78,12 @@ def _parsed(lines: list[str], *, forgiving: bool) -> Document:
 
 
 def _quoted(line: str) -> str:
-    """The line with its value in quotes, so that all of it is text."""
+    """The line with its value in quotes, so that all of it is text, unless YAML can read it."""
     found = _PLAIN_VALUE.fullmatch(line)
     if found is None:
+        return line
+    with suppress(YAMLProblemError):
+        parse_yaml(line)
         return line
     escaped = found[2].replace("'", "''")
     return f"{found[1]}: '{escaped}'"

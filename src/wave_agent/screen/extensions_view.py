@@ -21,7 +21,7 @@ def extension_rows(
     for kind in kinds:
         rows += [_used(one) for one in extensions.files if one.kind is kind]
         rows += [
-            _row(both.file.name, "not used", f"{both.by.path} has the same name", _facts(both.file))
+            _row(both.file.name, "not used", f"another one has this name: {both.by.path}", _facts(both.file))
             for both in extensions.shadowed
             if both.file.kind is kind
         ]

@@ -1,0 +1,3 @@
+import sys
+
+print("text of", sys.argv[1:])
