@@ -11,7 +11,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.disabled_hooks import DisabledHooks
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks, parse_settings
 from wave_agent.settings.other_agents import as_foreign
-from wave_agent.settings.sources import SourceChoice, gather_settings
+from wave_agent.settings.sources import SourceChoice, gather_settings, project_settings
 from wave_agent.settings.trust import TrustStore, candidates, file_digest, record_of
 from wave_agent.system.project import Project
 
@@ -91,3 +91,16 @@ def test_the_users_own_settings_disable_a_projects_hooks_without_asking_for_trus
     assert found.hooks_disabled
     assert len(found.silenced) == 2
     assert any("disableAllHooks" in notice for notice in found.notices)
+
+
+def test_a_project_that_disables_its_hooks_can_be_trusted_like_that(tmp_path: Path) -> None:
+    disabled = {"hooks": GUARD, "disableAllHooks": True}
+    gathered(tmp_path, disabled)
+    place = Project.at(str(tmp_path / "project"))
+    sources = project_settings(tmp_path / "home", place)
+    found = candidates(sources, place.directory, file_digest)
+    TrustStore(tmp_path / "home").trust(place.directory, record_of(sources, place.directory, found))
+    again = gathered(tmp_path, disabled)
+    assert again.settings.hooks.hooks == ()
+    assert [hook.name for hook in again.silenced] == ["guard"]
+    assert not again.hooks_disabled

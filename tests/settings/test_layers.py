@@ -210,6 +210,7 @@ def test_every_documented_key_is_known() -> None:
     assert set(KEYS) == {
         *("hooks", "env", "permissions", "model", "baseUrl", "models", "maxStopBlocks", "strictHooks", "compat"),
         *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "sandbox", "$schema", "api", "apiKeyHelper"),
+        "disableAllHooks",
         *("mcpServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"),
         *("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"),
     }

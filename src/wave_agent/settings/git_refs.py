@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
+from wave_agent.settings.disabled_hooks import DisabledHooks
 from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
@@ -42,6 +43,7 @@ def record_at(ref: str, project: Project, home: Path, *, foreign: bool) -> Recor
         # An unreadable file is not trusted, and is reported if it still exists.
         with suppress(SettingsError):
             sources += map(as_foreign, _settings_at(tree, place))
+    sources = DisabledHooks(sources).take(sources)
     found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
     return record_of(sources, project.directory, found)
 
