@@ -479,6 +479,15 @@ def test_the_result_of_a_call_is_found() -> None:
     assert [manager.result_of(name) for name in ("one", "two", "three")] == ["", "done", ""]
 
 
+def test_a_call_is_found_by_its_id_and_one_that_was_never_made_is_not() -> None:
+    messages = MessageManager()
+    messages.add_assistant_message(ToolBlock("one", "Bash", {}), ToolBlock("two", "Read", {}))
+    assert messages.call("two").name == "Read"
+    assert messages.result_of("three") == ""
+    with pytest.raises(KeyError):
+        messages.call("three")
+
+
 def test_the_field_of_reasoning_is_no_part_of_the_public_shape() -> None:
     shape = Message("assistant", (ReasoningBlock("hm", "reasoning_content"),)).to_dict()
     assert list(shape["blocks"]) == [{"type": "reasoning", "content": "hm"}]

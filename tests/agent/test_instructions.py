@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.agent.instructions import LIMIT, NAMES, TOTAL, instructions
+from wave_agent.agent.instructions import LIMIT, NAMES, TOTAL, LoadedInstructions, instructions
 from wave_agent.system.project import Project
 
 
@@ -72,3 +72,18 @@ def test_together_they_are_bounded_and_the_innermost_is_whole(tmp_path: Path) ->
 def test_a_pipe_in_their_place_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     assert instructions(at(tmp_path), tmp_path / "home") == {}
+
+
+def test_files_that_are_passed_to_the_model_are_told_and_others_are_not(tmp_path: Path) -> None:
+    home, inner = tmp_path / "home", tmp_path / "project" / "inner"
+    inner.mkdir(parents=True)
+    home.mkdir()
+    (home / "AGENTS.md").write_text("Mine. " * LIMIT)
+    (inner.parent / "AGENTS.md").write_text("Outer. " * LIMIT)
+    (inner / "AGENTS.md").write_text("Inner. " * LIMIT)
+    (inner / "CLAUDE.md").write_text("Inner. " * LIMIT)
+    told: list[LoadedInstructions] = []
+    found = instructions(at(inner), home, loaded=told.append)
+    assert [one.file_path for one in told][-1] == str(inner / "AGENTS.md")
+    assert len(told) == sum("omitted" not in text for text in found.values())
+    assert told[-1].memory_type == "Project"

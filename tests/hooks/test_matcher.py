@@ -8,7 +8,14 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.rows import rows
-from wave_agent.hooks.matcher import EVERYTHING, KNOWN_TOOLS, MatcherError, MatcherForm, parse_matcher
+from wave_agent.hooks.matcher import (
+    EVERYTHING,
+    KNOWN_TOOLS,
+    MatcherError,
+    MatcherForm,
+    parse_file_matcher,
+    parse_matcher,
+)
 
 EXPRESSION_CHARACTERS = ".^$()[]{}+\\"
 NEARLY_MATCHERS = st.text(alphabet=st.sampled_from("aBz_09-*?|, " + EXPRESSION_CHARACTERS), max_size=12)
@@ -231,3 +238,34 @@ def test_an_expression_with_too_many_choices_is_refused():
 def test_a_glob_with_many_stars_is_quick():
     assert not parse_matcher("*a" * 40 + "b").matches("a" * 128)
     assert parse_matcher("*a?*b*").matches("xAcxBx")
+
+
+@pytest.mark.parametrize(
+    ("text", "matching", "others"),
+    [
+        (".env|package.json", [".env", "package.json"], ["xenv", ".env.local", "PACKAGE.JSON"]),
+        ("*.lock | a?c", ["poetry.lock", ".lock", "abc"], ["lock", "abbc"]),
+        ("[id].tsx|$page.ts|a+b", ["[id].tsx", "$page.ts", "a+b"], ["i.tsx", "aab"]),
+        (".*", ["anything"], []),
+        ("*", ["anything"], []),
+        ("", ["anything"], []),
+        ("|.env|", [".env"], [""]),
+    ],
+)
+def test_a_matcher_of_files_holds_their_names(text: str, matching: list[str], others: list[str]):
+    matcher = parse_file_matcher(text)
+    assert [name for name in (*matching, *others) if matcher.matches(name)] == matching
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("^\\.env$", "is not a file name"),
+        (".env$", "is not a file name"),
+        ("src/.env", "without directories"),
+        (" | ", "it is empty"),
+    ],
+)
+def test_a_matcher_of_files_that_could_never_match_is_refused(text: str, why: str):
+    with pytest.raises(MatcherError, match=why):
+        parse_file_matcher(text)

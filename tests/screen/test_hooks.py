@@ -239,8 +239,7 @@ async def test_hooks_for_other_agents_are_told_once(project: Path):
 
 async def test_a_background_hook_that_blocks_starts_a_turn_of_its_own_while_nothing_runs(project: Path):
     check = {
-        "command": "test ! -e woken || exit 0; until test -e go; do sleep 0.01; done; touch woken; "
-        "echo Red. >&2; exit 2",
+        "command": "test -e woken && exit; until test -e go; do sleep 0.01; done; touch woken; echo Red. >&2; exit 2",
         "asyncRewake": True,
         "name": "ci",
     }

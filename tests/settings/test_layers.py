@@ -211,6 +211,7 @@ def test_every_documented_key_is_known() -> None:
         *("hooks", "env", "permissions", "model", "baseUrl", "models", "maxStopBlocks", "strictHooks", "compat"),
         *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "sandbox", "$schema", "api", "apiKeyHelper"),
         "hookModel",
+        "disableAllHooks",
         *("mcpServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"),
         *("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"),
     }

@@ -15,7 +15,7 @@ from wave_agent.effects.shown import to_json
 from wave_agent.effects.values import Effects
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, HookEvent
-from wave_agent.hooks.reader import FIELDS, REPLY_FIELDS, read_output
+from wave_agent.hooks.reader import FIELDS, REPLY_FIELDS, RETRY, read_output
 from wave_agent.settings.hook_entries import GROUP_KEYS, HOOK_KEYS, parse_settings
 from wave_agent.settings.layers import KEYS, SCHEMAS, VALUES, merge_settings
 from wave_agent.workshop.schemas import all_schemas, input_schema, output_schema, settings_schema
@@ -58,7 +58,7 @@ def test_every_field_of_a_hooks_answer_is_described_somewhere() -> None:
     for event in EVENTS:
         properties = output_schema(event)["properties"]
         found |= properties.keys() | properties["hookSpecificOutput"]["properties"].keys()
-    assert found == {*FIELDS, *REPLY_FIELDS}
+    assert found == {*FIELDS, *REPLY_FIELDS, RETRY.name}
 
 
 def test_the_input_of_an_event_needs_its_fields_but_those_that_are_not_always_there() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
+from wave_agent.settings.disabled_hooks import DisabledHooks
 from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
@@ -49,6 +50,7 @@ def record_at(
         # An unreadable file is not trusted, and is reported if it still exists.
         with suppress(SettingsError):
             sources += map(as_foreign, _settings_at(tree, place))
+    sources = DisabledHooks(sources).take(sources)
     found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
     return record_of(sources, project.directory, found, extensions=_extensions_at(tree, texts, project.directory))
 

@@ -367,13 +367,14 @@ def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice
 
 
 def project_settings(home: Path, project: Project) -> list[SettingsSource]:
-    """The project's own settings, trusted or not. Includes those for other agents, if they would be used."""
+    """The project's own settings, trusted or not, without the hooks that they disable themselves. Includes those for
+    other agents, if they would be used."""
     sources = _named_and_own(home, project, SourceChoice())
     own = [source for source in sources if source.layer in OF_THE_PROJECT]
     if wants_foreign(sources):
         elsewhere = project_places(home, project, PROJECT_FILES)
         own += read_foreign(elsewhere, [place.file for place in project_places(home, project)])
-    return own
+    return _without_disabled(own)[1][0]
 
 
 def _judge(

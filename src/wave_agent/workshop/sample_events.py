@@ -24,6 +24,10 @@ _SAMPLES: Mapping[str, Any] = {
     "tool_response": {"success": True, "content": ""},
     "source": "startup",
     "trigger": "manual",
+    "denied_by": "rule",
+    "load_reason": "session_start",
+    "memory_type": "Project",
+    "event": "change",
 }
 """Defaults for fields that were not given, if their type's empty value would be unrealistic."""
 _EMPTY: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}

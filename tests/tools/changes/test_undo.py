@@ -151,3 +151,21 @@ def test_a_read_only_file_stays(top: Path) -> None:
     session.write("a", "x")
     (session.root / "a").chmod(0o444)
     assert list(session.undo().refused.values()) == ["it is read-only"]
+
+
+def test_what_happened_to_a_file_is_news_once_and_only_in_the_end(tmp_path: Path) -> None:
+    changes = FileChanges()
+    added, changed, gone, back = (str(tmp_path / name) for name in ("added", "changed", "gone", "restored"))
+    changes.note(added, None, b"1")
+    changes.note(added, b"1", b"2")
+    changes.note(changed, b"1", b"2")
+    changes.note(gone, b"1", None)
+    changes.note(back, b"1", b"2")
+    changes.note(back, b"2", b"1")
+    assert changes.take_news() == [(added, "add"), (changed, "change"), (gone, "unlink")]
+    assert changes.take_news() == []
+    changes.note(changed, b"2", b"3")
+    assert changes.take_news() == [(changed, "change")]
+    changes.note(changed, b"3", b"4")
+    changes.begin_turn()
+    assert changes.take_news() == []
