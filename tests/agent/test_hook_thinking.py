@@ -12,7 +12,7 @@ from tests.apis.strict import StrictServer
 from tests.waiting import until
 from wave_agent import Agent, NoticeBlock, Result
 from wave_agent.agent.hook_thinking import hook_model
-from wave_agent.hooks.questions import Question
+from wave_agent.hooks.questions import PolicyQuestion
 from wave_agent.models.apis import APIS
 from wave_agent.models.base import Usage
 from wave_agent.settings.layers import Settings
@@ -340,7 +340,7 @@ async def test_a_hook_asks_its_own_model_and_else_the_one_in_the_settings_and_el
 
 def test_managed_settings_say_which_model_hooks_ask() -> None:
     def asked(layer: str, **settings: Any) -> str:
-        question = Question(policy="", event="", model="own", layer=layer)
+        question = PolicyQuestion(policy="", event="", model="own", layer=layer)
         return hook_model(question, Settings(**settings), "usual")
 
     fixed = {"hook_model": "ours", "managed": frozenset({"hook_model"})}
