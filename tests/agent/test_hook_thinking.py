@@ -12,7 +12,7 @@ from tests.apis.strict import StrictServer
 from tests.waiting import until
 from wave_agent import Agent, NoticeBlock, Result
 from wave_agent.agent.hook_thinking import hook_model
-from wave_agent.hooks.questions import Question
+from wave_agent.hooks.questions import PolicyQuestion
 from wave_agent.models.apis import APIS
 from wave_agent.models.base import Usage
 from wave_agent.settings.layers import Settings
@@ -43,12 +43,16 @@ async def send(
     project: Path, replies: Sequence[Any], hooks: dict[str, Any], *, api: str = "openai-chat", **options: Any
 ) -> tuple[Result, RecordingModelServer]:
     """One prompt, with everything permitted."""
-    given: dict[str, Any] = {"model": "m", "permission_mode": "bypassPermissions", "setting_sources": [], **options}
+    given: dict[str, Any] = {
+        "api": api,
+        "model": "m",
+        "permission_mode": "bypassPermissions",
+        "setting_sources": [],
+        **options,
+    }
     async with (
         StrictServer(replies) as server,
-        await Agent.create(
-            workdir=project, base_url=server.base_url, api_key="key", api=api, hooks=hooks, **given
-        ) as agent,
+        await Agent.create(workdir=project, base_url=server.base_url, api_key="key", hooks=hooks, **given) as agent,
     ):
         result = await agent.send_message("go")
     return result, server
@@ -336,7 +340,7 @@ async def test_a_hook_asks_its_own_model_and_else_the_one_in_the_settings_and_el
 
 def test_managed_settings_say_which_model_hooks_ask() -> None:
     def asked(layer: str, **settings: Any) -> str:
-        question = Question(policy="", event="", model="own", layer=layer)
+        question = PolicyQuestion(policy="", event="", model="own", layer=layer)
         return hook_model(question, Settings(**settings), "usual")
 
     fixed = {"hook_model": "ours", "managed": frozenset({"hook_model"})}
@@ -365,3 +369,23 @@ async def test_a_limit_on_the_cost_needs_the_prices_of_the_model_that_a_hook_ask
     result, server = await send(project, [TOUCH, DONE], hooks, settings=prices, max_cost=5)
     assert "A limit on the cost needs the prices of other" in result.hooks[0].reason
     assert len(server.requests) == 2
+
+
+async def test_a_prompt_that_a_model_objects_to_is_erased_even_where_its_reason_quotes_it(project: Path) -> None:
+    secret = "the password is canary-7f3a"
+    quotes = Reply(tool_calls=[call("verdict", ok=False, reason=f"It says: {secret}")])
+    async with StrictServer([quotes]) as server:
+        async with await Agent.create(
+            workdir=project,
+            base_url=server.base_url,
+            model="m",
+            hooks=asking("UserPromptSubmit"),
+            setting_sources=[],
+        ) as agent:
+            result = await agent.send_message(secret)
+        transcript = Path(agent.transcript_path).read_text()
+    assert result.status == "blocked"
+    assert len(server.requests) == 1
+    assert secret in json.dumps(server.requests[0].body)
+    assert '"answer":{"ok":false,"reason":"It says: [prompt]"}' in transcript
+    assert "canary-7f3a" not in transcript

@@ -106,7 +106,7 @@ def test_broken_entries_and_events_of_others_are_left_out_with_the_reason(projec
     hooks = {
         "PreToolUse": [
             {"matcher": "(", "hooks": [{"command": "x"}]},
-            {"hooks": [{"type": "prompt"}, {"command": "y"}]},
+            {"hooks": [{"type": "prompt", "prompt": "Be kind."}, {"command": "y"}]},
         ],
         "WorktreeCreate": [{"hooks": [{"command": "z"}]}],
     }
@@ -114,7 +114,7 @@ def test_broken_entries_and_events_of_others_are_left_out_with_the_reason(projec
     done = project.wave("hooks", "import", "--yes")
     assert done.stdout.count("skipped") == 2
     assert "hooks.WorktreeCreate: never happens here" in done.stdout
-    copies = [{"type": "prompt", "dialect": "claude"}, {"command": "y", "dialect": "claude"}]
+    copies = [{"type": "prompt", "prompt": "Be kind.", "dialect": "claude"}, {"command": "y", "dialect": "claude"}]
     assert own(project)["hooks"] == {"PreToolUse": [{"hooks": copies}]}
 
 

@@ -20,8 +20,8 @@ from wave_agent.hooks.events import Decision, Flow, HookEvent
 from wave_agent.hooks.execution import HookRunner, Opinion
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.opinions import OpinionError, opinion_in, opinion_of
-from wave_agent.hooks.questions import Question
-from wave_agent.hooks.runners.thinking import Used
+from wave_agent.hooks.questions import PolicyQuestion
+from wave_agent.hooks.runners.thinking import CountTokens
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide
@@ -46,7 +46,7 @@ class GivenAnswers:
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self._answers = answers
 
-    async def think(self, question: Question, used: Used) -> Opinion:
+    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
         if question.policy not in self._answers:
             raise WaveError("no model is configured")
         used("scripted", 7)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.rows import rows
-from wave_agent.hooks.questions import MOST_CHARACTERS, EventTooLongError, Question, quoted_event
+from wave_agent.hooks.questions import MOST_CHARACTERS, EventTooLongError, PolicyQuestion, quoted_event
 
 
 def event(**fields: object) -> bytes:
@@ -30,7 +30,7 @@ def test_no_text_in_an_event_ends_the_quotation_or_hides_in_it(text: str) -> Non
     assert json.loads(quoted)["tool_input"]["command"] == text
     assert "<" not in quoted
     assert all(character == "\n" or character.isprintable() for character in quoted)
-    shown = Question(policy="p", event=quoted).user
+    shown = PolicyQuestion(policy="p", event=quoted).user
     assert shown.count("</event>") == 1
 
 
@@ -53,15 +53,15 @@ def test_an_event_that_is_too_long_is_refused() -> None:
 
 @rows("policy", ["Judge $ARGUMENTS strictly.", "Judge ${ARGUMENTS} strictly."])
 def test_arguments_in_the_policy_refer_to_the_event(policy: str) -> None:
-    question = Question(policy=policy, event='{"prompt": "secret-7"}')
+    question = PolicyQuestion(policy=policy, event='{"prompt": "secret-7"}')
     assert "Judge [the event in <event>, see below] strictly." in question.system
     assert "secret-7" not in question.system
     assert "secret-7" in question.user
 
 
 def test_the_system_message_is_the_policy_whatever_the_event() -> None:
-    one, other = (Question(policy="Costs $5 {x} $ARGUMENTS_2.", event=text) for text in ("{}", '{"a": 1}'))
+    one, other = (PolicyQuestion(policy="Costs $5 {x} $ARGUMENTS_2.", event=text) for text in ("{}", '{"a": 1}'))
     assert one.system == other.system
     assert "Costs $5 {x} $ARGUMENTS_2." in one.system
     assert "You may read files" not in one.system
-    assert "You may read files" in Question(policy="p", event="{}", reads=True).system
+    assert "You may read files" in PolicyQuestion(policy="p", event="{}", reads=True).system

@@ -127,6 +127,8 @@ def test_a_report_says_which_parts_are_missing() -> None:
         ({"outcome": "failure", "failure": "exit", "let_through": True}, "failure (exit, let through)", ("user",)),
         ({"rewrote": True, "look": 2}, "none + rewrite on the second look", ()),
         ({"original_sha256": "x"}, "none + new result", ()),
+        ({"outcome": "deny", "model": "m", "tokens": 1234}, "deny (asked m, 1,234 tokens)", ("model",)),
+        ({"answer": {"ok": True}}, "none (asked a model)", ()),
     ],
 )
 def test_a_verdict_is_told_with_who_read_it(fields: dict[str, Any], words: str, readers: tuple[str, ...]) -> None:

@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from tests.replay.recorded import commands, record
+from msgspec.structs import replace
+
+from tests.replay.recorded import commands, record, wave_hooks
 from tests.replay.test_backtest import backtest, new_hooks, totals
+from wave_agent.models.base import Usage
 from wave_agent.testing import Reply, call
 from wave_agent.testing.model_server import RecordingModelServer
 
@@ -41,3 +44,12 @@ def test_models_are_asked_again_on_demand(project: Path, tmp_path: Path) -> None
     assert (found["newly allowed"], found["newly blocked"]) == (1, 1)
     assert len(server.requests) == 2
     assert report["notes"][0] == "The network was NOT cut: models were asked."
+
+
+def test_trace_and_stats_name_the_model_and_its_tokens(project: Path) -> None:
+    paid = replace(OBJECTS, usage=Usage(1200, 34))
+    record(project, [commands("touch a"), paid, commands("ls"), AGREES, "Done."], hooks={"PreToolUse": judging()})
+    traced = wave_hooks(project, "trace").stdout
+    assert "deny (asked a model, 1,234 " in traced
+    assert "none (asked a model)" in traced
+    assert "1,234 tokens" in wave_hooks(project, "stats").stdout

@@ -12,7 +12,7 @@ from wave_agent.errors import ModelError, WaveError
 from wave_agent.formats.strict_json import StrictJSONError, parse_object
 from wave_agent.hooks.execution import Opinion
 from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, opinion_in, opinion_of
-from wave_agent.hooks.questions import VERDICT_TOOL, Question, repair
+from wave_agent.hooks.questions import VERDICT_TOOL, PolicyQuestion, repair
 from wave_agent.models.base import Model, ModelRequest, Retry, ToolSpec, Usage
 from wave_agent.models.limits import limits_in
 from wave_agent.models.windows import estimate_tokens
@@ -70,7 +70,7 @@ class AskedModel:
         return answer
 
 
-async def judged(asked: AskedModel, question: Question) -> Opinion:
+async def judged(asked: AskedModel, question: PolicyQuestion) -> Opinion:
     """One question; a second one if the answer is not valid. Raises a `WaveError`."""
     first: list[Mapping[str, Any]] = [
         {"role": "system", "content": question.system},

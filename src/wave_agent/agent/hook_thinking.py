@@ -14,13 +14,13 @@ from wave_agent.agent.spending import Spending
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import Opinion
-from wave_agent.hooks.questions import Question
-from wave_agent.hooks.runners.thinking import Used
+from wave_agent.hooks.questions import PolicyQuestion
+from wave_agent.hooks.runners.thinking import CountTokens
 from wave_agent.models.base import Model
 from wave_agent.settings.layers import Settings
 
 
-def hook_model(question: Question, settings: Settings, usual: str) -> str:
+def hook_model(question: PolicyQuestion, settings: Settings, usual: str) -> str:
     """The model to ask. A model in managed settings holds for all hooks but managed ones."""
     is_fixed = bool({"model", "hook_model"} & settings.managed)
     if question.model and (question.layer == Layer.MANAGED.value or not is_fixed):
@@ -40,7 +40,7 @@ class HookThinker:
         usual_model: Callable[[], str],
         home: Path,
         spending: Spending | None = None,
-        read: Callable[[AskedModel, Question], Awaitable[Opinion]] | None = None,
+        read: Callable[[AskedModel, PolicyQuestion], Awaitable[Opinion]] | None = None,
     ) -> None:
         """`client` belongs to the caller, or is opened with the name of the first model that is asked. `usual_model` is
         asked if neither the hook nor the settings name one. `spending` counts the tokens. `home` has the user's
@@ -53,7 +53,7 @@ class HookThinker:
         self._read = read
         self._opened: Model | None = None
 
-    async def think(self, question: Question, used: Used) -> Opinion:
+    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
         name = hook_model(question, self._settings, self._usual_model())
         model = self._model(name)
         used(name, 0)
@@ -66,7 +66,7 @@ class HookThinker:
             return await self._read(asked, question)
 
     @contextmanager
-    def _counted(self, model: Model, name: str, used: Used) -> Generator[Spending]:
+    def _counted(self, model: Model, name: str, used: CountTokens) -> Generator[Spending]:
         """Whatever happens, what was used is counted."""
         session = self._session
         if session.is_used_up:
@@ -109,7 +109,7 @@ def thinker_for(
     def client(name: str) -> Model:
         return model_for(options.wishes, settings, environment, model=name, home=home)
 
-    async def read(asked: AskedModel, question: Question) -> Opinion:
+    async def read(asked: AskedModel, question: PolicyQuestion) -> Opinion:
         from wave_agent.agent.reading_hook import read_and_judge  # lazy: few hooks read
 
         return await read_and_judge(asked, question, foundation, place)

@@ -26,7 +26,7 @@ from wave_agent.errors import WaveError
 from wave_agent.hooks.execution import Opinion, Runners
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, opinion_in, opinion_of
-from wave_agent.hooks.questions import VERDICT_TOOL, Question, repair
+from wave_agent.hooks.questions import VERDICT_TOOL, PolicyQuestion, repair
 from wave_agent.messages import MessageManager
 from wave_agent.models.base import ToolSpec
 from wave_agent.permissions.decision import PermissionMode, ToolKind
@@ -75,7 +75,9 @@ class VerdictTool(Tool):
         raise AssertionError("the turn goes on after the verdict")
 
 
-async def read_and_judge(asked: AskedModel, question: Question, foundation: Foundation, place: ReadingPlace) -> Opinion:
+async def read_and_judge(
+    asked: AskedModel, question: PolicyQuestion, foundation: Foundation, place: ReadingPlace
+) -> Opinion:
     """Lets the model read, and returns its verdict. Raises a `WaveError` if it gives none."""
     given: asyncio.Future[Opinion] = asyncio.get_running_loop().create_future()
     parts = _parts(asked, question, foundation, place, given)
@@ -138,7 +140,7 @@ def _context(foundation: Foundation, place: ReadingPlace) -> ToolContext:
 
 def _parts(
     asked: AskedModel,
-    question: Question,
+    question: PolicyQuestion,
     foundation: Foundation,
     place: ReadingPlace,
     given: "asyncio.Future[Opinion]",

@@ -45,7 +45,7 @@ nothing else:
 VERDICT_TOOL = "verdict"
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class PolicyQuestion(Struct, frozen=True, kw_only=True):
     """A policy, and an event to judge by it."""
 
     policy: str

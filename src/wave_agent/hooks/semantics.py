@@ -426,10 +426,11 @@ def _opinion(row: EventRow, name: str, opinion: Opinion, *, continue_on_block: b
         return ()
     if opinion.impossible and row.flow[Decision.BLOCK] is Flow.KEEP_WORKING:
         return (TellUser(f"hook {name} let the agent stop, since what it wants is impossible: {opinion.reason}"),)
+    if row.objection_may_end_turn and not continue_on_block:
+        return (EndTurn(opinion.reason),)
     # Where the reason of a block is for the user, the model still has to know why its call was refused.
     refusal = (TellRefused(opinion.reason),) if row.behavior_words else ()
-    ends = row.objection_may_end_turn and not continue_on_block
-    return (*((EndTurn(opinion.reason),) if ends else ()), Block(opinion.reason), *refusal)
+    return (Block(opinion.reason), *refusal)
 
 
 _RESTRICTS = Block | Defer | Ask | EndTurn | Failure

@@ -6,8 +6,8 @@ from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.hooks.execution import Opinion
 from wave_agent.hooks.opinions import OpinionError, opinion_of
-from wave_agent.hooks.questions import Question
-from wave_agent.hooks.runners.thinking import Used
+from wave_agent.hooks.questions import PolicyQuestion
+from wave_agent.hooks.runners.thinking import CountTokens
 
 NONE_RECORDED = "no recorded answer"
 
@@ -25,7 +25,7 @@ class RecordedAnswers:
         self._left = [*runs]
         self.has_none = False
 
-    async def think(self, question: Question, used: Used) -> Opinion:
+    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
         for run in self._left:
             if run.command == question.policy and (not question.model or run.model == question.model):
                 self._left.remove(run)  # a second look had an answer of its own

@@ -315,8 +315,9 @@ def verdict_of(run: HookRun) -> str:
         words.append("on the second look")
     if run.mode != "enforce":
         words.append(f"({run.mode})")
-    if run.model:
-        words.append(f"(asked {run.model}{f', {run.tokens:,} tokens' if run.tokens else ''})")
+    if run.model or run.answer is not None:
+        tokens = f", {run.tokens:,} tokens" if run.tokens else ""
+        words.append(f"(asked {run.model or 'a model'}{tokens})")
     return " ".join(words)
 
 

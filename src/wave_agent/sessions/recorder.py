@@ -222,7 +222,7 @@ def _plain(block: ErrorBlock | NoticeBlock) -> Record:
 
 
 _QUOTING: Mapping[str, tuple[str, ...]] = {
-    "hook_run": ("reason", "before", "after", "deferred"),
+    "hook_run": ("reason", "before", "after", "deferred", "answer"),
     "prompt_blocked": ("reason",),
     "error": ("content",),
     "notice": ("content",),

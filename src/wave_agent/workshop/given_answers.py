@@ -6,8 +6,8 @@ from wave_agent.errors import WaveError
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner, Opinion, close_runner
 from wave_agent.hooks.kinds import THINKING
 from wave_agent.hooks.opinions import OpinionError, opinion_in, opinion_of
-from wave_agent.hooks.questions import Question
-from wave_agent.hooks.runners.thinking import ThinkingRunner, Used
+from wave_agent.hooks.questions import PolicyQuestion
+from wave_agent.hooks.runners.thinking import CountTokens, ThinkingRunner
 
 
 class GivenAnswer:
@@ -16,7 +16,7 @@ class GivenAnswer:
     def __init__(self, answer: Any) -> None:
         self._answer = answer
 
-    async def think(self, question: Question, used: Used) -> Opinion:
+    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
         try:
             return opinion_in(self._answer) if isinstance(self._answer, str) else opinion_of(self._answer)
         except OpinionError as error:

@@ -10,16 +10,16 @@ from typing import Protocol
 
 from wave_agent.errors import WaveError
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, Opinion
-from wave_agent.hooks.questions import Question, quoted_event
+from wave_agent.hooks.questions import PolicyQuestion, quoted_event
 
-Used = Callable[[str, int], None]
+CountTokens = Callable[[str, int], None]
 """(model, tokens): called for each request, whether or not it leads to an answer."""
 
 
 class Thinker(Protocol):
     """Asks models."""
 
-    async def think(self, question: Question, used: Used) -> Opinion:
+    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
         """Raises a `WaveError` if there is no answer. No hooks fire, whatever is done to find one. Cancelling ends the
         request."""
         ...
@@ -33,7 +33,7 @@ class NoThinker:
     def __init__(self, why: str = "no model is asked here") -> None:
         self._why = why
 
-    async def think(self, question: Question, used: Used) -> Opinion:
+    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
         raise WaveError(self._why)
 
     async def close(self) -> None:
@@ -80,8 +80,8 @@ class ThinkingRunner:
         )
 
 
-def _question(job: HookJob) -> Question:
-    return Question(
+def _question(job: HookJob) -> PolicyQuestion:
+    return PolicyQuestion(
         policy=job.command,
         event=quoted_event(job.stdin),
         model=job.model,
