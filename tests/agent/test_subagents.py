@@ -56,7 +56,8 @@ class World:
         self.log = directory / "log"
 
     def noting(self, then: str = "") -> dict[str, Any]:
-        return {"command": f"cat >> {self.log}; echo >> {self.log}; {then}", "name": "noting"}
+        # One write for each line: hooks run side by side.
+        return {"command": f"input=$(cat); printf '%s\\n' \"$input\" >> {self.log}; {then}", "name": "noting"}
 
     def hooks(self, **events: Any) -> dict[str, Any]:
         """For each event a hook that notes its input, and then does this."""
@@ -151,9 +152,8 @@ async def test_a_denied_file_cannot_be_read_by_a_subagent(world: World) -> None:
 
 
 async def test_hooks_of_a_definition_run_in_its_subagents_alone_and_stop_means_its_end(world: World) -> None:
-    once = (
-        f"grep -q Subagent {world.log}.own 2>/dev/null && exit 0; cat >> {world.log}.own; echo 'check it' >&2; exit 2"
-    )
+    own = Path(f"{world.log}.own")
+    once = f"test -e {own} && exit 0; cat >> {own}; echo 'check it' >&2; exit 2"
     definition = {
         "description": "checks",
         "prompt": "You check.",
@@ -218,10 +218,10 @@ async def test_every_event_in_a_subagent_has_its_own_type_and_id(world: World) -
     noted = world.noted()
     types = {one["agent_id"]: one["agent_type"] for one in noted if "agent_id" in one}
     assert sorted(types.values()) == ["explore", "general-purpose"]
-    for agent_id in types:
+    for agent_id, kind in types.items():
         events = [one["hook_event_name"] for one in noted if one.get("agent_id") == agent_id]
         assert events == ["SubagentStart", "PreToolUse", "PostToolUse", "SubagentStop"]
-        assert {one["agent_type"] for one in noted if one.get("agent_id") == agent_id} == {types[agent_id]}
+        assert {one["agent_type"] for one in noted if one.get("agent_id") == agent_id} == {kind}
     own = [(one["hook_event_name"], one.get("tool_name")) for one in noted if "agent_id" not in one]
     assert own[:2] == [("SessionStart", None), ("UserPromptSubmit", None)]
     assert sorted(own[2:6]) == [("PostToolUse", "Task")] * 2 + [("PreToolUse", "Task")] * 2
