@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.processes import is_alive
 from tests.waiting import until
 from wave_agent import Agent, Allow, ArgumentError, Deny
 from wave_agent.agent.result import Result
@@ -502,7 +503,7 @@ async def test_an_interrupt_ends_all_subagents_and_what_they_started(world: Worl
         await until(lambda: len(world.noted("SubagentStop")) == 2)
 
     assert result.status == "interrupted"
-    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+    assert not is_alive(int(pid.read_text()))
     ids = [sorted(one["agent_id"] for one in world.noted(event)) for event in ("SubagentStart", "SubagentStop")]
     assert ids[0] == ids[1]
     files = sorted(Path(result.transcript_path).with_suffix("").glob("subagents/*.jsonl"))
@@ -523,7 +524,7 @@ async def test_a_command_in_the_background_ends_with_its_subagent(world: World) 
         await until(pid.exists)
         gate.set()
         result = await running
-        assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+        assert not is_alive(int(pid.read_text()))
     assert result.text == "All done."
 
 

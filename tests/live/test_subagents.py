@@ -4,12 +4,12 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.project import Project, serving
+from tests.tools.processes import is_alive
 from wave_agent.testing import RecordingModelServer, Reply, call
 from wave_agent.testing.model_server import RecordedRequest
 
@@ -142,5 +142,5 @@ def test_a_session_that_was_killed_in_the_middle_of_a_task_can_be_resumed(projec
     told = [one["content"] for one in messages(server.requests[-1]) if one["role"] == "tool"]
     assert len(told) == 1
     assert json.loads(done.stdout)["result"] == "I see."
-    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+    assert not is_alive(int(pid.read_text()))
     assert os.listdir(next(project.home.glob("projects/*/*/subagents")))
