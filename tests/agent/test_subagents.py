@@ -408,6 +408,40 @@ async def test_a_directory_that_a_subagent_changes_to_is_its_own(world: World) -
     assert sorted(os.listdir(world.project / "sub")) == ["here", "there"]
 
 
+async def test_context_of_async_hooks_reaches_the_subagent_or_after_its_end_the_agent(world: World) -> None:
+    gates = [world.project / name for name in ("early", "late")]
+    say = json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "from NAME"}})
+    script = f"""n=$(grep -o 'Glob\\|Grep' | head -1); test $n = Glob && g={gates[0]} || g={gates[1]}
+        while ! test -e $g; do sleep 0.01; done; echo '{say}' | sed "s/NAME/$n/""""
+    hooks = {"PostToolUse": [{"matcher": "Glob|Grep", "hooks": [{"command": script, "async": True, "name": "late"}]}]}
+    first, second = asyncio.Event(), asyncio.Event()
+    model = talking(
+        above=above(Reply(tool_calls=[task()]), Reply(tool_calls=[call("Glob", pattern="x")], gate=second)),
+        task=[
+            Reply(tool_calls=[call("Glob", pattern="*"), call("Grep", pattern="x")]),
+            Reply(tool_calls=[call("Read", file_path="early")], gate=first),
+            "Done.",
+        ],
+    )
+    async with await world.agent(model, hooks=hooks) as agent:
+        running = asyncio.create_task(agent.send_message(GO))
+        await until(lambda: len(model.requests) == 3)
+        gates[0].touch()
+        await until(lambda: len(agent.hook_runs) == 1)
+        first.set()
+        await until(lambda: len(model.requests) == 5)
+        gates[1].touch()
+        await until(lambda: len(agent.hook_runs) == 2)
+        second.set()
+        await running
+
+    inside, own = model.requests[3].messages, model.requests[5].messages
+    assert "from Glob" in str(inside)
+    assert "from Grep" not in str(inside)
+    assert "from Grep" in str(own)
+    assert "from Glob" not in str(model.requests[4].messages)
+
+
 # ------------------------------------------------------------------------------------------------------------- limits
 
 
