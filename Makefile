@@ -22,6 +22,7 @@ PURE := \
 	src/wave_agent/hooks/compatibility.py \
 	src/wave_agent/settings/guard_lines.py \
 	src/wave_agent/settings/hook_entries.py \
+	src/wave_agent/settings/agent_definitions.py \
 	src/wave_agent/hooks/deferred.py \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \

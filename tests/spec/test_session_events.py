@@ -272,7 +272,7 @@ async def test_config_change_hooks_get_the_source_of_the_changed_settings_file(w
 
 async def test_events_that_only_other_agents_have_are_reported_and_harm_nothing(world: World) -> None:
     world.settings({
-        "SubagentStop": [world.hook("sub", "exit 2")],
+        "TeammateIdle": [world.hook("sub", "exit 2")],
         "WorktreeCreate": [world.hook("tree", "exit 2", onFailure="block")],
         "Stop": [world.hook("stop", "exit 0")],
     })  # fmt: skip
@@ -281,5 +281,5 @@ async def test_events_that_only_other_agents_have_are_reported_and_harm_nothing(
 
     assert result.status == "completed"
     assert len(world.log("stop")) == 1
-    assert ["SubagentStop" in notices(agent)[0], "WorktreeCreate" in notices(agent)[1]] == [True, True]
+    assert ["TeammateIdle" in notices(agent)[0], "WorktreeCreate" in notices(agent)[1]] == [True, True]
     assert all("never happens here" in notice for notice in notices(agent))

@@ -20,6 +20,7 @@ from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import Resumed
 from wave_agent.settings.agent_definitions import AgentDefinition
+from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import one_line
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.changes.of_subagents import SubagentChanges
@@ -86,11 +87,29 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
         count=RequestCount(definition.max_turns, above.count),
         notices=[],
         instructions=[],
-        role=definition.prompt,
+        role=_role(above, definition, messages.add_notice_block),
     )
     identity = AgentIdentity(agent_id=agent_id, agent_type=definition.name, transcript_path=str(transcript))
     above.helpers.extend(own_tools)
     return SubagentGround(identity=identity, definition=definition, ground=ground, above=above, own_tools=own_tools)
+
+
+def _role(above: Ground, definition: AgentDefinition, notify: Callable[[str], None]) -> str:
+    """Its instructions, and the skills that it has from the start."""
+    extensions = above.foundation.gathered.extensions
+    known = {} if extensions is None else extensions.of(ExtensionKind.SKILLS)
+    texts = [definition.prompt]
+    for name in definition.skills:
+        skill = known.get(name)
+        if skill is None or skill.has_changed:
+            notify(f"{definition.source}: skills: {name} is not used: {_why_unused(skill is None)}.")
+        else:
+            texts.append(f"Skill {name}:\n\n{skill.body.strip()}")
+    return "\n\n".join(filter(None, texts))
+
+
+def _why_unused(missing: bool) -> str:
+    return "there is no such skill" if missing else "it has changed since this session started"
 
 
 def _tools(above: Ground, definition: AgentDefinition, own: dict[str, Tool]) -> dict[str, Tool]:

@@ -4,12 +4,13 @@ Loaded with the first Task call.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority, SubagentAuthority
 from wave_agent.agent.consequences import TellError, TellNotice, consequences, perform
@@ -25,16 +26,33 @@ from wave_agent.hooks.events import Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks
 from wave_agent.messages import NOT_RUN, STOPPED
-from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition, built_in
+from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError, ToolResult
-from wave_agent.tools.task import TaskInput
+from wave_agent.tools.task import BUILT_IN, TaskInput
 
 AT_ONCE = 4
 """Subagents that work at the same time; others wait their turn."""
 TIME_LIMIT = 30 * 60.0
 """Seconds for one subagent, from its start."""
 _NO_REPORT = "The subagent ended without a report."
+
+
+def built_in() -> dict[str, AgentDefinition]:
+    """Those that every session has."""
+    own: Mapping[str, AgentDefinition] = {
+        "explore": AgentDefinition(name="", description="", prompt=_EXPLORE, tools=("Read", "Glob", "Grep"))
+    }
+    plain = AgentDefinition(name="", description="")
+    return {name: replace(own.get(name, plain), name=name, description=about) for name, about in BUILT_IN.items()}
+
+
+_EXPLORE = """\
+You explore a project for another agent. You can only read: find what you are asked for with Glob, Grep and Read.
+
+- Search broadly first, then read what matters. Put independent calls into one answer.
+- Report what you found, with file:line for each statement, and say what you did not find. Quote only the lines that \
+matter."""
 
 
 class Subagents:

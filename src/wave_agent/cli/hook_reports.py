@@ -84,11 +84,16 @@ class HookReports:
         why = run.reason
         for default in (f"Blocked by hook {run.name}", f"Stopped by hook {run.name}"):
             why = why.removeprefix(default).lstrip("\n")
-        return f'Hook "{run.name}" {did.format(call=self._calls.get(run.tool_use_id or "", "the call"))}{_because(why)}'
+        did = did.format(call=self._calls.get(run.tool_use_id or "", "the call"))
+        return f'Hook "{run.name}" {did}{_where(run)}{_because(why)}'
 
 
 def _blocks(run: HookRun) -> bool:
     return run.outcome in ("deny", "block")
+
+
+def _where(run: HookRun) -> str:
+    return f" in the subagent {run.agent_type}" if run.agent_type else ""
 
 
 def _because(why: str) -> str:
@@ -106,7 +111,7 @@ def _failed(run: HookRun, row: EventRow) -> str:
         why = "\n".join(filter(None, (why, more)))
     else:
         how, why = "failed", run.reason.removeprefix(f"hook {run.name}: ")
-    return f'Hook "{run.name}" on {run.event} {how}{_came_of(run, row)}{_because(why)}'
+    return f'Hook "{run.name}" on {run.event}{_where(run)} {how}{_came_of(run, row)}{_because(why)}'
 
 
 def _came_of(run: HookRun, row: EventRow) -> str:

@@ -203,6 +203,11 @@ def _content_array(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside)
     return cast(list[Any], content) if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
+def _reported(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[str, Any]:
+    """The report of a subagent as an array of blocks."""
+    return {**response, "content": _content_array({}, response, Aside())}
+
+
 # ----------------------------------------------------------------------------------------------------------- the table
 
 
@@ -252,7 +257,10 @@ DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
                 "CLAUDE_CODE_SESSION_ID": lambda aside: aside.session_id,
                 "CLAUDE_CODE_ENTRYPOINT": lambda aside: "cli" if aside.attended else "sdk-cli",
             },
-            shapes={"Bash": _bash, "Write": _written, "Edit": _edited, "Read": _read, "mcp__*": _content_array},
+            shapes={
+                **{"Bash": _bash, "Write": _written, "Edit": _edited, "Read": _read, "Task": _reported},
+                "mcp__*": _content_array,
+            },
         ),
     )
 })  # fmt: skip

@@ -272,6 +272,8 @@ COMMON_STDIN = (
     StdinField("agent_id", "string", "only in a subagent: which one", optional=True),
     StdinField("agent_type", "string", "only in a subagent: its type, such as `explore`", optional=True),
 )
+OF_SUBAGENTS = ("agent_id", "agent_type")
+"""Fields that say in which subagent an event happens."""
 _TOOL_STDIN = (
     StdinField("tool_name", "string", "the tool"),
     StdinField("tool_input", "object", "its input; file paths are absolute"),
@@ -309,6 +311,10 @@ _TASK_STDIN = (
     StdinField("task_id", "string", "the item; the same for items of the same text"),
     StdinField("task_subject", "string", "its text"),
     StdinField("task_description", "string", "how it is shown while it is in progress", optional=True),
+)
+_SUBAGENT_STDIN = (
+    StdinField("agent_id", "string", "the subagent"),
+    StdinField("agent_type", "string", "its type, such as `explore`"),
 )
 _COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
 _CONTEXT = _NAME | {"additionalContext"}
@@ -615,7 +621,7 @@ _ROWS = (
         event=HookEvent.SUBAGENT_START,
         when="a subagent starts, before its model gets the task",
         target="agent_type",
-        stdin=(StdinField("subagent_type", "string", "the same as `agent_type`"),),
+        stdin=(*_SUBAGENT_STDIN, StdinField("subagent_type", "string", "the same")),
         aliases={"subagent_type": "agent_type"},
         context=ContextPlace.BEFORE_TASK,
         specific=_CONTEXT,
@@ -629,6 +635,7 @@ _ROWS = (
         timeout=600,
         asks_models=True,
         stdin=(
+            *_SUBAGENT_STDIN,
             *_STOP_STDIN,
             StdinField("agent_transcript_path", "string", "absolute path of the subagent's own transcript"),
         ),

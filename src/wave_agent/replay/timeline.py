@@ -256,7 +256,7 @@ class _Builder:
             start = line.at - run.duration_ms / 1000
         span = Span(
             kind="hook",
-            title=f"{run.name} on {run.event}",
+            title=f"{run.name} on {run.event}" + (f" in {run.agent_type}" if run.agent_type else ""),
             text=run.reason,
             start=start,
             end=start + run.duration_ms / 1000,

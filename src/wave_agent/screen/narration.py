@@ -32,6 +32,9 @@ from wave_agent.text import clip
 LEVELS: Mapping[str, type[Info | Warning_]] = {"info": Info, "warning": Warning_}
 
 
+_ON_CARDS = (TextDelta, ReasoningDelta, ToolStarted, ToolOutput, ToolFinished)
+
+
 class Narration:
     """`find_call` returns a call from the conversation, `find_context` the context a hook added."""
 
@@ -78,6 +81,8 @@ class Narration:
     async def tell(self, event: Event) -> None:
         """Events not in the table are shown elsewhere or by a later event."""
         show = self._show.get(type(event))
+        if isinstance(event, _ON_CARDS) and event.agent_id is not None:  # the card of its Task call shows it
+            return
         if show is not None:
             await show(event)
 

@@ -97,7 +97,8 @@ class PermissionDialog(Question):
         path = request.tool_input.get("file_path")
         shown = path.removeprefix(f"{project}/") if isinstance(path, str) else ""
         what = f"{request.tool_name} {shown}" if shown else request.tool_name
-        super().__init__(f"May {what} run?", body(request, diff), choices(request))
+        asker = f" (subagent {request.agent_type})" if request.agent_type else ""
+        super().__init__(f"May {what} run?{asker}", body(request, diff), choices(request))
 
     def compose(self) -> ComposeResult:
         yield from super().compose()

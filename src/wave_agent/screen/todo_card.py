@@ -7,6 +7,7 @@ from textual.content import Content
 
 from wave_agent.messages import ToolBlock
 from wave_agent.screen.plain import plain
+from wave_agent.screen.task_card import TaskCard
 from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.text import one_line
 
@@ -104,4 +105,5 @@ class TodoCard(ToolCard):
 
 def card_of(block: ToolBlock, project: str) -> ToolCard:
     """The right card for a call."""
-    return (TodoCard if block.name == "TodoWrite" else ToolCard)(block, project)
+    kinds: Mapping[str, type[ToolCard]] = {"TodoWrite": TodoCard, "Task": TaskCard}
+    return kinds.get(block.name, ToolCard)(block, project)

@@ -72,7 +72,7 @@ def headline(run: HookRun, *, reason: bool = True) -> Content:
     return Content.assemble(
         plain(f"{look.glyph} ", look.style),
         plain(one_line(run.name, 60), "bold"),
-        plain(f" on {run.event} "),
+        plain(f" on {run.event} " + (f"in {run.agent_type} " if run.agent_type else "")),
         plain(f"{shadow}{look.word}{through}", look.style),
         plain(f": {said}" if said else ""),
         plain(f"  {run.duration_ms:.0f} ms", "$muted"),

@@ -16,7 +16,6 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
 from wave_agent.settings.hook_entries import Issue, SettingsSource
 from wave_agent.text import did_you_mean
-from wave_agent.tools.task import BUILT_IN as BUILT_IN_TYPES
 
 if TYPE_CHECKING:
     from wave_agent.settings.extensions import ExtensionFile  # many projects have none
@@ -84,23 +83,6 @@ class DefinitionSource(Struct, frozen=True, kw_only=True):
     layer: Layer
     dialect: Dialect = Dialect.WAVE
     lines: Mapping[tuple[str | int, ...], int] = {}
-
-
-def built_in() -> dict[str, AgentDefinition]:
-    """Those that every session has."""
-    own: Mapping[str, AgentDefinition] = {
-        "explore": AgentDefinition(name="", description="", prompt=_EXPLORE, tools=("Read", "Glob", "Grep"))
-    }
-    plain = AgentDefinition(name="", description="")
-    return {name: replace(own.get(name, plain), name=name, description=about) for name, about in BUILT_IN_TYPES.items()}
-
-
-_EXPLORE = """\
-You explore a project for another agent. You can only read: find what you are asked for with Glob, Grep and Read.
-
-- Search broadly first, then read what matters. Put independent calls into one answer.
-- Report what you found, with file:line for each statement, and say what you did not find. Quote only the lines that \
-matter."""
 
 
 def definition_from(

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from wave_agent.formats.strict_json import type_name
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.events import COMMON_STDIN, EVENTS, EventRow, HookEvent, StdinField
+from wave_agent.hooks.events import COMMON_STDIN, EVENTS, OF_SUBAGENTS, EventRow, HookEvent, StdinField
 from wave_agent.hooks.matcher import KNOWN_TOOLS, MatcherForm
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.text import did_you_mean
@@ -74,7 +74,8 @@ def subject(event: HookEvent, given: Mapping[str, Any], payload: Mapping[str, An
     mode = _mode(facts.get("permission_mode"))
     # Set by the session, or computed from the input, not by a payload: one that was recorded has them all the same.
     for field in (*COMMON_STDIN, *(field for field in row.stdin if field.computed)):
-        facts.pop(field.name, None)
+        if field.name not in OF_SUBAGENTS:
+            facts.pop(field.name, None)
     for short, value in given.items():
         if GIVEN[short] not in fields:
             raise SubjectError(f"{event} has no {short}; available: {', '.join(fields)}")

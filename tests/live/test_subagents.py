@@ -1,0 +1,146 @@
+"""Subagents in whole sessions of `wave -p`: defined in files, under the project's hooks."""
+
+import json
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from tests.cli.project import Project, serving
+from tests.tools.processes import is_alive
+from wave_agent.testing import RecordingModelServer, Reply, call
+from wave_agent.testing.model_server import RecordedRequest
+
+pytestmark = pytest.mark.chat_format
+REVIEWER = """---
+name: reviewer
+description: Reviews changes
+tools: Read, Bash
+permissionMode: bypassPermissions
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - command: "grep -q 'touch' && { echo 'reviewers only look' >&2; exit 2; }; exit 0"
+          name: only-look
+---
+You review. Never change anything.
+"""
+
+
+def task(kind: str, prompt: str = "Look at it.") -> Any:
+    return call("Task", description="look", prompt=prompt, subagent_type=kind)
+
+
+def define(project: Project, text: str = REVIEWER, directory: str = ".wave/agents", name: str = "reviewer") -> None:
+    file = project.directory / directory / f"{name}.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def run(project: Project, server: RecordingModelServer, *flags: str) -> dict[str, Any]:
+    project.wave("hooks", "trust", "--yes")
+    done = project.wave("-p", "Go.", "--output-format", "json", *flags, server=server)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def messages(request: RecordedRequest) -> list[dict[str, Any]]:
+    return request.body["messages"]
+
+
+def test_a_subagent_in_a_file_works_under_its_own_hooks_and_those_of_the_project(project: Project) -> None:
+    define(project)
+    guard = {"command": "cat >> seen.jsonl; echo >> seen.jsonl", "name": "seen"}
+    project.settings({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
+    acts = Reply(tool_calls=[call("Bash", command="touch ran")])
+    with serving(Reply(tool_calls=[task("reviewer")]), acts, "It looks fine.", "Reviewed.") as server:
+        result = run(project, server, "--permission-mode", "bypassPermissions")
+
+    first, inside, denied, last = server.requests
+    assert "reviewer: Reviews changes" in str(first.body["tools"])
+    assert messages(inside)[0]["content"].startswith("You review. Never change anything.")
+    assert messages(inside)[-1] == {"role": "user", "content": "Look at it."}
+    assert [tool["function"]["name"] for tool in inside.body["tools"]] == ["Bash", "Read"]
+    assert "reviewers only look" in messages(denied)[-1]["content"]
+    assert messages(last)[: len(messages(first))] == messages(first)
+    assert messages(last)[-1]["content"] == "It looks fine."
+    (seen,) = [json.loads(line) for line in (project.directory / "seen.jsonl").read_text().splitlines() if line]
+    assert (seen["agent_type"], seen["tool_input"]["command"]) == ("reviewer", "touch ran")
+    assert not (project.directory / "ran").exists()
+    assert (result["status"], result["result"], result["turns"]) == ("completed", "Reviewed.", 4)
+    runs = {(hook["name"], hook["outcome"], hook["agent_type"]) for hook in result["hooks"]}
+    assert runs == {("seen", "none", "reviewer"), ("only-look", "deny", "reviewer")}
+
+
+def test_a_subagent_of_an_untrusted_project_does_not_exist(project: Project) -> None:
+    define(project)
+    with serving(Reply(tool_calls=[task("reviewer")]), "No such one.") as server:
+        done = project.wave("-p", "Go.", "--no-project-hooks", server=server)
+
+    assert "reviewer" not in str(server.requests[0].body["tools"])
+    assert 'no subagent_type "reviewer"' in messages(server.requests[1])[-1]["content"]
+    assert done.stdout == "No such one.\n"
+
+
+def test_a_wrong_definition_is_reported_with_file_and_field_and_left_out(project: Project) -> None:
+    define(project, "---\nname: reviewer\ndescription: d\npermissionMode: yolo\n---\nReview.\n")
+    with serving("Hello.") as server:
+        project.wave("hooks", "trust", "--yes")
+        done = project.wave("-p", "Go.", server=server)
+
+    assert "reviewer" not in str(server.requests[0].body["tools"])
+    assert ".wave/agents/reviewer.md:4: permissionMode: must be one of default" in done.stderr
+    assert "left out" in done.stderr
+
+
+def test_the_users_own_subagents_and_those_for_another_agent_are_used(theirs: Project) -> None:
+    mine = theirs.home / "agents"
+    mine.mkdir(parents=True)
+    (mine / "mine.md").write_text("---\nname: mine\ndescription: My own\n---\nWork.\n")
+    other = "---\nname: helper\ndescription: Helps\ntools: Read, Grep\nmodel: sonnet\ncolor: blue\n---\nHelp.\n"
+    define(theirs, other, ".claude/agents/team", "helper")
+    with serving(Reply(tool_calls=[task("helper")]), "Helped.", "Done.") as server:
+        result = run(theirs, server)
+
+    offered = str(server.requests[0].body["tools"])
+    assert "mine: My own" in offered
+    assert "helper: Helps" in offered
+    assert server.requests[1].body["model"] == "test"  # one of the other agent's own names
+    assert result["result"] == "Done."
+
+
+def test_the_text_of_a_subagent_is_not_the_answer(project: Project) -> None:
+    with serving(Reply(tool_calls=[task("explore")]), "Words of the subagent.", "The answer.") as server:
+        done = project.wave("-p", "Go.", "--output-format", "stream-json", server=server)
+
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    started = next(line for line in lines if line["type"] == "subagent_started")
+    texts: dict[str | None, str] = {}
+    for line in lines:
+        if line["type"] == "text_delta":
+            texts[line.get("agent_id")] = texts.get(line.get("agent_id"), "") + line["text"]
+    assert texts == {started["agent_id"]: "Words of the subagent.", None: "The answer."}
+    assert lines[-1]["result"] == "The answer."
+
+
+def test_a_session_that_was_killed_in_the_middle_of_a_task_can_be_resumed(project: Project) -> None:
+    pid = project.directory / "pid"
+    sleeps = call("Bash", command="echo $$ > new; mv new pid; exec sleep 600")
+    with serving(Reply(tool_calls=[task("general-purpose")]), Reply(tool_calls=[sleeps]), "I see.") as server:
+        flags = ("--permission-mode", "bypassPermissions", "--output-format", "json")
+        process = project.command("-p", "Go.", *flags, server=server)
+        until = time.monotonic() + 30
+        while not pid.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        done = project.wave("-p", "What happened?", "-c", *flags, server=server)
+
+    told = [one["content"] for one in messages(server.requests[-1]) if one["role"] == "tool"]
+    assert len(told) == 1
+    assert json.loads(done.stdout)["result"] == "I see."
+    assert not is_alive(int(pid.read_text()))
+    assert os.listdir(next(project.home.glob("projects/*/*/subagents")))
