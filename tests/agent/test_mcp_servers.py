@@ -554,3 +554,15 @@ async def test_an_unattended_session_cannot_agree_to_servers(
         assert "evil" in (tmp_path / "home" / "mcp.json").read_text()
     assert any("MCP servers was changed while a session ran unattended" in one for one in heard), heard
     assert ConsentStore(tmp_path / "home").consents(str(project)) == {}
+
+
+async def test_the_user_hears_of_a_server_that_fails_although_its_tools_are_known(
+    project: Path, host: FakeMcpHost
+) -> None:
+    await run(project, host, find(), "Done.")
+    down = FakeMcpHost()  # has no server "notes"
+    async with await agent(project, down, find(), find("bread"), "Done.") as wave:
+        result = await wave.send_message("Go.")
+        told = notices(wave)
+    assert 'The MCP server "notes" does not start' in results(result)[0]
+    assert told.count('The MCP server "notes" does not start') == 1
