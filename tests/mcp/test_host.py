@@ -155,6 +155,15 @@ async def test_the_latest_progress_is_heard_while_a_server_says_no_more(host: Sd
     assert text_of(await call) == "done"
 
 
+async def test_content_of_an_unknown_kind_does_not_cost_the_rest(host: SdkHost) -> None:
+    result = await host.call(stdio("modern"), "odd", {})
+    assert [block["text"] for block in result.content] == [
+        "before",
+        "[weird: a kind of content that is not supported]",
+        "[unknown: a kind of content that is not supported]",
+    ]
+
+
 ANSWER = (
     '{"jsonrpc": "2.0", "id": NUMBER, "result": {"resultType": "complete", "content": [{"type": "text", "text": %s}]}}'
 )

@@ -301,3 +301,16 @@ def test_a_user_with_the_projects_environment_on_path_is_not_asked_for_their_own
     place.agree("own")
     place.write(".venv/bin/python3", "#!/bin/sh\nevil\n")
     assert ".venv/bin/python3" in place.waiting("own").why
+
+
+def test_a_server_of_the_user_that_loads_no_modules_of_the_project_needs_no_consent(place: Place) -> None:
+    place.user({
+        "mcpServers": {
+            "isolated": {"command": "python3", "args": ["-I", "-m", "mcp_server_time"]},
+            "safe": {"command": "python3", "args": ["-Pm", "mcp_server_time"]},
+            "plain": {"command": "python3", "args": ["-m", "mcp_server_time"]},
+        }
+    })  # fmt: skip
+    place.write("utils.py", "")
+    place.write("mcp_server_time.py", "")
+    assert place.running() == ["isolated", "safe"]

@@ -1,6 +1,7 @@
 """A tool is offered as it was when the user accepted it, or not at all."""
 
 import json
+import re
 from itertools import permutations
 from typing import Any
 
@@ -135,15 +136,19 @@ def test_a_tool_that_waits_does_not_rename_another() -> None:
     found = offer(READ, replace(READ, name="Read"))
     assert names(found) == ["mcp__srv__read"]
     both = offer(READ, replace(READ, name="Read"), accepted=(READ, replace(READ, name="Read")))
-    assert [one.plain for one in both.tools] == ["mcp__srv__Read", "mcp__srv__read"]
-    assert len(set(names(both))) == 2
-    assert all(one.name.startswith(f"{one.plain}_") for one in both.tools)
+    assert both.tools == ()  # a hook for one of them could miss the other
+    assert "cannot be told from another one's" in both.left_out[0]
+    dotted = [replace(READ, name=name) for name in ("a.b", "a_b", "a b")]
+    first, *others = names(offer(*dotted, accepted=tuple(dotted)))
+    assert first == "mcp__srv__a_b"
+    assert all(re.fullmatch(r"mcp__srv__a_b_[0-9a-f]{8}", one) for one in others)
 
 
 @given(st.lists(st.text(st.sampled_from("aA._-é x"), max_size=70), max_size=6), st.sampled_from(["s", "S" * 48]))
 def test_names_are_valid_unique_and_independent_of_order(tools: list[str], server: str) -> None:
     found = tool_names(server, tools)
-    assert set(found) == {tool for tool in tools if tool}
+    twins = {one for one in tools for other in tools if one != other and one.casefold() == other.casefold()}
+    assert {tool for tool in tools if tool} - set(found) <= twins
     folded = [name.casefold() for name in found.values()]
     assert len(set(folded)) == len(folded)
     for name in found.values():

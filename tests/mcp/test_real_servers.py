@@ -204,6 +204,9 @@ def test_rules_and_hooks_hold_for_a_real_server(tmp_path: Path) -> None:
     }
     project.home.mkdir()
     (project.home / "settings.json").write_text(json.dumps(settings))
+    # Then its tools are known, however long it takes to start.
+    tried = project.wave("mcp", "test", "files")
+    assert tried.returncode == 0, tried.stderr
     paths = [str(project.directory / name) for name in ("open.txt", ".env", "guarded.txt")]
     calls = [call("mcp__files__read_text_file", path=path) for path in paths]
     with serving(Reply(tool_calls=calls), "Done.") as model:

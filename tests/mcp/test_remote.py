@@ -83,7 +83,7 @@ async def test_what_is_no_mcp_server_is_named_with_its_http_status(host: SdkHost
             self.end_headers()
             self.wfile.write(b"hello")
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             pass
 
     page = ThreadingHTTPServer(("127.0.0.1", 0), Page)

@@ -342,6 +342,11 @@ def test_what_is_not_a_rule_is_refused_with_an_example(text: str) -> None:
         parse_rule(text)
 
 
+def test_the_name_of_an_mcp_tool_is_written_as_the_model_sees_it() -> None:
+    with pytest.raises(RuleError, match=r"in the name of an MCP tool, write _ for characters like \."):
+        parse_rule("mcp__files__a.b")
+
+
 def test_a_tool_that_takes_no_pattern_is_refused_with_the_tools_that_do() -> None:
     with pytest.raises(RuleError) as refused:
         parse_rule("WebFetch(domain:example.org)")

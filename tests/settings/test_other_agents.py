@@ -185,6 +185,8 @@ def test_an_event_that_only_other_agents_have_is_told_and_stops_nothing(checkout
     ("matcher", "told"),
     [
         ("MultiEdit|NotebookEdit|Task|WebFetch|WebSearch|Agent|Skill|LS|ExitPlanMode|TodoRead|KillBash", []),
+        ("mcp__files", ['matches no tool; write "mcp__files__.*" for all tools of this MCP server']),
+        ("mcp__files__read", []),
         ("Bsh", ['no built-in tool is called "Bsh" (did you mean "Bash"?)']),
     ],
 )

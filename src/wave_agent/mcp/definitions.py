@@ -124,15 +124,20 @@ def tool_names(server: str, tools: Iterable[str]) -> Mapping[str, str]:
     """The server's own names → `mcp__server__tool`, unique and valid. Their order does not matter. A tool whose name
     cannot be made unique is left out.
 
-    Of tools whose names would be the same, each gets a hash of its own: were the first to keep the name, the server
-    could choose which one that is by the order of its list.
+    Of tools whose names would be the same, the one that is really called so keeps it: a hook for that name must not
+    miss it because the server has another one. The others get a hash each. If several are called so, but for upper and
+    lower case, none of them is offered.
     """
     names = {tool: plain_name(server, tool) for tool in dict.fromkeys(tools) if tool}
     counts = Counter(map(str.casefold, names.values()))
-    found = {
-        tool: name if counts[name.casefold()] == 1 and len(name) <= LONGEST_TOOL_NAME else _hashed(name, tool)
-        for tool, name in names.items()
-    }
+    exact = Counter(name.casefold() for tool, name in names.items() if name.endswith(f"__{tool}"))
+    found: dict[str, str] = {}
+    for tool, name in names.items():
+        is_alone, is_exact = counts[name.casefold()] == 1, name.endswith(f"__{tool}")
+        if is_exact and exact[name.casefold()] > 1:
+            continue
+        is_kept = (is_alone or is_exact) and len(name) <= LONGEST_TOOL_NAME
+        found[tool] = name if is_kept else _hashed(name, tool)
     finally_ = Counter(map(str.casefold, found.values()))
     return {tool: name for tool, name in found.items() if finally_[name.casefold()] == 1}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.mcp.launchers import LauncherRow
+from wave_agent.mcp.launchers import LauncherRow, option_values
 
 _MODULE = lazy_regex(r"""["'`](@?[\w][\w./@-]{0,200})["'`]""")
 _MOST_MODULES = 100
@@ -34,7 +34,5 @@ def module_names(code: str) -> tuple[str, ...]:
 
 def searched_directories(row: LauncherRow, words: Sequence[str]) -> Iterator[str]:
     """Where it loads code from, because an option says so: `-cp .:lib/*`."""
-    for word, following in zip(words, (*words[1:], ""), strict=True):
-        name, equals, value = word.partition("=")
-        if name in row.search_options:
-            yield from ((one.removesuffix("*") or ".") for one in (value if equals else following).split(":"))
+    for _, value in option_values(words, row.search_options):
+        yield from ((one.removesuffix("*") or ".") for one in value.split(":"))

@@ -1,6 +1,6 @@
 """Programs that run other programs: what they load without being told. One row for each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -259,3 +259,14 @@ def sort_arguments(row: LauncherRow, words: Sequence[str]) -> LauncherArguments:
         at += 1
     main = words[at] if at < len(words) else ""
     return LauncherArguments(tuple(options), main, tuple(words[at + 1 :]), subcommand)
+
+
+def option_values(words: Sequence[str], options: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The values of these options: `--prefix x`, `--prefix=x`."""
+    known = frozenset(options)
+    for at, word in enumerate(words):
+        if word in known and at + 1 < len(words):
+            yield word, words[at + 1]
+        name, equals, value = word.partition("=")
+        if equals and name in known:
+            yield name, value

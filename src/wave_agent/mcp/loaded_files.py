@@ -6,7 +6,7 @@ runs anything of the project is bound to all code of it, since nobody can tell f
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.bound_files import CODE, BoundFiles, UnboundFilesError, spellings
@@ -20,8 +20,11 @@ from wave_agent.mcp.launchers import (
     LauncherRow,
     launcher_of,
     loads_code,
+    option_values,
     sort_arguments,
 )
+from wave_agent.mcp.package_files import PackageFiles, upwards
+from wave_agent.mcp.package_names import local_path, program_of_package
 from wave_agent.mcp.project_code import SCRIPTS, SYSTEM
 from wave_agent.mcp.values import ServerEntry, ServerTransport
 from wave_agent.system.project import Project
@@ -29,8 +32,8 @@ from wave_agent.system.real_files import is_below
 from wave_agent.system.which import which
 
 _LOOKS_LIKE_A_FILE = lazy_regex(r"[^\s]*/[^\s]*|[^\s/]*[^\s/.-][^\s/]*\.[A-Za-z]\w{0,9}")
-_ENTRY_POINT = lazy_regex(r"""=\s*["']([\w.]+):[\w.]+["']""")
-_VERSION = lazy_regex(r"(?<=.)(?:@|==|>=|<=|~=|!=|>|<|\[).*")
+_SAFE_PATH = lazy_regex(r"-[A-Za-z]*[IP]")
+_MODULE = lazy_regex(r"-[A-Za-z]*m")
 _LONGEST_LINE = 16 << 10
 _COMPUTED = "*?[$`"
 """In a shell's line: names that are only known when it runs."""
@@ -66,6 +69,7 @@ class LoadedFiles:
         self._directory = project.directory
         self._root = os.path.realpath(project.root)
         self.files = BoundFiles(self._root, self._directory, digests)
+        self._packages = PackageFiles(self.files, self._root)
         self.unwatched = ""
         self._reached: dict[str, None] = {}
         """What makes it load code of the project although no file of it is run directly."""
@@ -159,14 +163,14 @@ class LoadedFiles:
     def _command(self, words: Sequence[str], directories: Sequence[str]) -> None:
         program, arguments = words[0], list(words[1:])
         bases = [*directories] or [self._directory]
-        within = [value for _, value in _values(arguments, WITHIN)]
+        within = [value for _, value in option_values(arguments, WITHIN)]
         bases += [os.path.normpath(os.path.join(base, one)) for base in bases for one in within]
         bases = [base for base in dict.fromkeys(bases) if base == self._directory or os.path.isdir(base)]
         is_own = self._program(program, bases)
         for word in arguments:
             if named := _OBJECT.fullmatch(word):
                 for base in bases:
-                    self._module(named[1], base)
+                    self._packages.module(named[1], base)
         row = launcher_of(program)
         if row is None:
             for word in arguments:
@@ -217,9 +221,9 @@ class LoadedFiles:
                 self.files.file(os.path.join(directory, name), code=True, follow=False)
 
     def _launcher(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
-        name = _plain_name(arguments.main)
+        name = program_of_package(arguments.main)
         for base in bases:
-            for directory in _upwards(base, self._root):
+            for directory in upwards(base, self._root):
                 for file in row.files:
                     path = os.path.join(directory, file)
                     passive = os.path.basename(file) in _PASSIVE and (row.from_registry or file != "package.json")
@@ -230,7 +234,7 @@ class LoadedFiles:
     def _place(self, row: LauncherRow, bases: Sequence[str]) -> None:
         """It runs what the files of its directory say, or builds what is there."""
         for base in bases:
-            for directory in _upwards(base, self._root):
+            for directory in upwards(base, self._root):
                 for file in row.files:
                     if os.path.isfile(path := os.path.join(directory, file)):
                         self._reach(path)
@@ -250,10 +254,12 @@ class LoadedFiles:
         main = arguments.main
         if row.imports_here:
             self._python(arguments, bases)
+            if _is_isolated(arguments) and not row.runs_package:
+                return  # the main argument is a module, and not one of the project
         if row.runs_package:
-            packages = [main, *(value for _, value in _values(arguments.options, frozenset(row.values)))]
+            packages = [main, *(value for _, value in option_values(arguments.options, frozenset(row.values)))]
             for package in filter(None, packages):
-                self._package(package, bases)
+                self._packages.package(package, bases)
         if main:
             self._script(main, bases, anywhere=row.runs_script)
 
@@ -266,7 +272,7 @@ class LoadedFiles:
         for one in code or ():
             self.files.words(os.fsencode(one), bases)
             for module in module_names(one):
-                self._package(module, bases)
+                self._packages.package(module, bases)
                 self._script(module, bases, anywhere=False)
         for base in bases:
             for one in searched:
@@ -277,7 +283,7 @@ class LoadedFiles:
         if any(blank in main for blank in "\n\t ;") and not os.path.exists(os.path.join(bases[0], main)):
             return  # code, as after `-c`
         for base in bases:
-            path = os.path.normpath(os.path.join(base, os.path.expanduser(_local_path(main))))
+            path = os.path.normpath(os.path.join(base, os.path.expanduser(local_path(main))))
             if os.path.isdir(path):
                 self.files.tree(path)
                 continue
@@ -285,7 +291,7 @@ class LoadedFiles:
             if not is_file and not self.files.is_inside(path):
                 continue
             self.files.search(os.path.dirname(path))
-            self.files.file(path, code=True, anywhere=anywhere and is_file and not _is_of_system(path))
+            self.files.file(path, code=True, anywhere=anywhere and is_file and not path.startswith(SYSTEM))
             names = [path]
             if not os.path.splitext(path)[1]:
                 names += [f"{path}{suffix}" for suffix in (".js", ".mjs", ".cjs", ".json", ".node", ".ts", ".py")]
@@ -297,24 +303,25 @@ class LoadedFiles:
     def _python(self, arguments: LauncherArguments, bases: Sequence[str]) -> None:
         """Modules from the directory in which Python starts, and from PYTHONPATH."""
         words = [*arguments.options, arguments.main, *arguments.rest[:1]]
-        modules = [value for _, value in _values(words, frozenset({"-m", "--module"}))]
+        modules = [value for _, value in option_values(words, frozenset({"-m", "--module"}))]
         modules += [word[2:] for word in words if word.startswith("-m") and len(word) > 2]
         inline = [
             one for one in arguments.options if one.startswith("-") and one[1:2] != "-" and one[-1:] in ("c", "m")
         ]
-        texts = [value for _, value in _values(words, frozenset(inline))]
+        texts = [value for _, value in option_values(words, frozenset(inline))]
         modules += texts
         if not inline and not modules:
             return
-        searched = [*bases, *self._searched_by_python()]
-        if self._is_of_project:
+        # With -I and -P, Python does not look for modules where it starts.
+        searched = [*(() if _is_isolated(arguments) else bases), *self._searched_by_python()]
+        if self._is_of_project and searched:
             self._reach(self._directory)
         for base in searched:
             self.files.search(base)
             self.files.siblings(base)
         for base in searched:
             for module in modules:
-                self._module(module, base)
+                self._packages.module(module, base)
         for text in texts:
             self.files.words(os.fsencode(text), bases)
 
@@ -323,48 +330,6 @@ class LoadedFiles:
             path = os.path.normpath(os.path.join(self._directory, one or "."))
             if one and self.files.is_inside(path):
                 yield path
-
-    def _module(self, module: str, base: str) -> None:
-        """The files that `python -m a.b` would run if they existed, and the package around them."""
-        parts = module.split(".")
-        if not all(part.isidentifier() for part in parts):
-            return
-        path = base
-        for part in parts:
-            path = os.path.join(path, part)
-            self.files.file(os.path.join(path, "__init__.py"), code=True)
-        self.files.file(f"{path}.py", code=True)
-        self.files.file(os.path.join(path, "__main__.py"), code=True)
-        if os.path.isdir(package := os.path.join(base, parts[0])):
-            self.files.tree(package)
-
-    def _package(self, package: str, bases: Sequence[str]) -> None:
-        """A package, or a program of one, as far as the project has it."""
-        name = _plain_name(package)
-        full = _VERSION.sub("", package)
-        for base in bases:
-            path = os.path.normpath(os.path.join(base, os.path.expanduser(_local_path(package))))
-            if os.path.isdir(path) and self.files.is_inside(path):
-                self.files.tree(path)
-            for directory in _upwards(base, self._root) if name else ():
-                for place in ("node_modules/.bin", ".venv/bin", "venv/bin"):
-                    self.files.file(os.path.join(directory, place, name), code=True)
-                for one in dict.fromkeys((full, name)):
-                    if os.path.isdir(inside := os.path.join(directory, "node_modules", one)):
-                        self.files.tree(os.path.realpath(inside))
-                self._entry_points(os.path.join(directory, "pyproject.toml"))
-
-    def _entry_points(self, path: str) -> None:
-        """`uv run NAME` runs a function of the project."""
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                text = file.read(1 << 20)
-        except OSError:
-            return
-        directory = os.path.dirname(path)
-        for module in dict.fromkeys(_ENTRY_POINT.findall(text)):
-            for base in (directory, os.path.join(directory, "src")):
-                self._module(module, base)
 
     # What is named ------------------------------------------------------------------------------------------------
 
@@ -403,36 +368,7 @@ class LoadedFiles:
             self.files.siblings(base)
 
 
-def _values(words: Sequence[str], options: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The values of these options: `--prefix x`, `--prefix=x`."""
-    known = frozenset(options)
-    for at, word in enumerate(words):
-        if word in known and at + 1 < len(words):
-            yield word, words[at + 1]
-        name, equals, value = word.partition("=")
-        if equals and name in known:
-            yield name, value
-
-
-def _upwards(directory: str, root: str) -> Iterator[str]:
-    """From a directory to the root of the project; nothing if it is outside."""
-    at = directory
-    while is_below(at, root):
-        yield at
-        if at == root:
-            return
-        at = os.path.dirname(at)
-
-
-def _plain_name(package: str) -> str:
-    """The program of a package: `@scope/server-x@1.2` → `server-x`."""
-    name = _VERSION.sub("", package).rpartition("/")[2]
-    return "" if name in ("", ".", "..") or package.startswith(("-", ".")) else name
-
-
-def _local_path(word: str) -> str:
-    return word.removeprefix("file:").removeprefix("//") if word.startswith("file:") else word
-
-
-def _is_of_system(path: str) -> bool:
-    return path.startswith(SYSTEM)
+def _is_isolated(arguments: LauncherArguments) -> bool:
+    """`python -I -m module`, or with -P: a module that is not looked for where Python starts."""
+    options = arguments.options
+    return any(map(_SAFE_PATH.match, options)) and bool(options and _MODULE.fullmatch(options[-1]))

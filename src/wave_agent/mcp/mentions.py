@@ -1,5 +1,6 @@
 """What users write to get something from a server: `/mcp__server__prompt arguments` and `@server:uri`."""
 
+import re
 import shlex
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -15,6 +16,7 @@ _TRAILING = ".,;:!?)]}'\""
 """Punctuation after a mention, which belongs to the sentence."""
 LONGEST_RESOURCE = 50_000
 _TAG = "from-an-mcp-server"
+_CLOSING = lazy_regex(rf"<\s*/\s*({_TAG})", re.IGNORECASE)
 
 
 class PromptCommand(Struct, frozen=True, kw_only=True):
@@ -62,7 +64,8 @@ class Typed(Struct, frozen=True):
         uri = one_line(self.uri, 500).replace('"', "%22")
         if self.problem:
             return f'\n\n<{_TAG} server="{self.server}" resource="{uri}" problem="not available"/>'
-        inside = clip(strip_controls(self.content), LONGEST_RESOURCE).replace(f"</{_TAG}", f"<\\/{_TAG}")
+        inside = clip(strip_controls(self.content), LONGEST_RESOURCE)
+        inside = _CLOSING.sub(r"<\\/\1", inside)
         return f'\n\n<{_TAG} server="{self.server}" resource="{uri}">\n{inside}\n</{_TAG}>'
 
 

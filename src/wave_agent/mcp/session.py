@@ -2,11 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import StrEnum
 from time import monotonic
 from typing import Any
-
-from msgspec import Struct
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import Layer
@@ -16,6 +13,7 @@ from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.mentions import PromptCommand, ResourceMention, Typed, prompt_commands, resource_mentions, typed_in
 from wave_agent.mcp.pins import INSTRUCTIONS, Offered, Pins, WaitingTool, offered
 from wave_agent.mcp.results import shown_content
+from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.mcp.tools import McpTool, mcp_tool
 from wave_agent.mcp.values import (
     Elicit,
@@ -24,15 +22,13 @@ from wave_agent.mcp.values import (
     McpHost,
     McpResult,
     Progress,
-    PromptDefinition,
-    ResourceDefinition,
     Server,
     ServerListing,
     ToolDefinition,
 )
 from wave_agent.permissions.decision import Rules
 from wave_agent.rules.rule import Places
-from wave_agent.text import one_line
+from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import Tool
 
 FIRST_REQUEST = 5.0
@@ -43,38 +39,6 @@ _OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
 _STANDING = (Layer.MANAGED, Layer.USER)
 _NAMED = 5
 """Tools named in a notice."""
-
-
-class ServerState(StrEnum):
-    """How far a server is."""
-
-    UNKNOWN = "not connected"
-    CACHED = "cached"
-    """Its tools are known from an earlier session; it is connected when the first of them is called."""
-    CONNECTING = "connecting"
-    READY = "ready"
-    NEEDS_LOGIN = "needs a login"
-    FAILED = "failed"
-
-
-class ServerStatus(Struct, frozen=True, kw_only=True):
-    """What there is to say about one server."""
-
-    server: Server
-    state: ServerState
-    problem: str = ""
-    """Why it failed, and what to do."""
-    tools: tuple[str, ...] = ()
-    """The names of the tools that the model may call."""
-    waiting: tuple[WaitingTool, ...] = ()
-    """New and changed tools, which the user has to confirm."""
-    denied: tuple[str, ...] = ()
-    """Tools that a rule denies: the model does not get them."""
-    notices: tuple[str, ...] = ()
-    """Why some of its tools are not offered at all."""
-    instructions: str = ""
-    prompts: tuple[PromptDefinition, ...] = ()
-    resources: tuple[ResourceDefinition, ...] = ()
 
 
 class _Known:
@@ -208,7 +172,7 @@ class McpSession:
         await self.settle()
         call = typed_in(text, self.prompts())
         await self._ready(self._get(call.server))
-        return await self._host.get_prompt(self._get(call.server).server, call.prompt, call.arguments)
+        return strip_controls(await self._host.get_prompt(self._get(call.server).server, call.prompt, call.arguments))
 
     async def mentioned(self, text: str) -> tuple[Typed, ...]:
         """The resources that `@server:uri` in a text mentions, with their content or what went wrong. For text that the

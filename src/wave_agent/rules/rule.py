@@ -134,6 +134,8 @@ _SHAPE = lazy_regex(r"((?i:mcp__[\w*-]+)|[A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTA
 def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
     """Raises `RuleError`, also for an allow rule (`Purpose.PERMIT`) of a kind that can only restrict."""
     shape = _SHAPE.fullmatch(text.strip())
+    if shape is None and text.casefold().startswith("mcp__"):
+        raise RuleError(f'"{text}" is not a rule: in the name of an MCP tool, write _ for characters like . and blanks')
     if shape is None:
         raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
     tool, pattern = shape[1].casefold(), shape[2]

@@ -13,7 +13,8 @@ from wave_agent.text import one_line, reveal
 
 if TYPE_CHECKING:  # loaded only if there are servers
     from wave_agent.mcp.pins import WaitingTool
-    from wave_agent.mcp.session import McpSession, ServerStatus
+    from wave_agent.mcp.server_status import ServerStatus
+    from wave_agent.mcp.session import McpSession
     from wave_agent.mcp.values import Server
 
 OFFER, LEAVE_OUT = "offer", "leave out"

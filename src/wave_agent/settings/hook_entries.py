@@ -399,6 +399,8 @@ class _EntryLoader:
             known = one.text.casefold() in (tool.casefold() for tool in KNOWN_TOOLS)
             if one.form is MatcherForm.NAME and not known and (hint := did_you_mean(one.text, KNOWN_TOOLS)):
                 self.warn(path, f'no built-in tool is called "{one.text}"{hint}')
+            if one.form is MatcherForm.NAME and one.text.startswith("mcp__") and one.text.count("__") == 1:
+                self.warn(path, f'matches no tool; write "{one.text}__.*" for all tools of this MCP server')
         return matcher
 
     # ---------------------------------------------------------------------------------------------------------- hooks

@@ -96,6 +96,9 @@ class Tools:
     def image(self, number, arguments, params):
         answer(number, content=[{"type": "image", "data": "A" * arguments["bytes"], "mimeType": "image/png"}])
 
+    def odd(self, number, arguments, params):
+        answer(number, content=[{"type": "text", "text": "before"}, {"type": "weird", "x": 1}, 7])
+
     def error(self, number, arguments, params):
         answer(number, content=[{"type": "text", "text": "it went wrong"}], isError=True)
 

@@ -8,6 +8,9 @@ from mcp import Client, types
 UNKNOWN = "wave-agent/unknown"
 """In a tool's `_meta`: the fields that the SDK does not know, and would drop. They are part of what is pinned."""
 
+_BLOCKS = ("text", "image", "audio", "resource", "resource_link")
+_LONGEST_KIND = 50
+
 
 def read_raw_results(client: Client) -> None:
     """To be called once, after the client has connected."""
@@ -21,9 +24,22 @@ def read_raw_results(client: Client) -> None:
         tools: Any = result.get("tools")
         if method == "tools/list" and isinstance(tools, list):
             result["tools"] = [_with_unknown(one) for one in cast("list[Any]", tools)]
+        content: Any = result.get("content")
+        if method == "tools/call" and isinstance(content, list):
+            result["content"] = [_known_block(one) for one in cast("list[Any]", content)]
         return result
 
     dispatcher.send_raw_request = send_raw_request
+
+
+def _known_block(block: Any) -> Any:
+    """One block of a kind that the SDK does not know must not cost the others."""
+    fields = cast("Mapping[str, Any]", block) if isinstance(block, Mapping) else None
+    kind = None if fields is None else fields.get("type")
+    if kind in _BLOCKS:
+        return fields
+    name = kind[:_LONGEST_KIND] if isinstance(kind, str) else "unknown"
+    return {"type": "text", "text": f"[{name}: a kind of content that is not supported]"}
 
 
 def _with_unknown(tool: Any) -> Any:
