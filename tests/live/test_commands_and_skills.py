@@ -176,6 +176,10 @@ def test_an_untrusted_command_is_left_out_and_named(project: Project) -> None:
     command(project, "deploy", "Deploy it.")
     result = run(project, "/deploy")
     assert result["exit"] == 1
+    assert (
+        result["error"]
+        == "/deploy is not used: .wave/commands/deploy.md is not trusted yet. Review it with wave hooks trust."
+    )
     assert "Not used until you trust them: .wave/commands/deploy.md (not trusted yet)" in result["stderr"]
     shown = project.wave("hooks", "trust", "--yes")
     assert "NOT TRUSTED  commands: .wave/commands/deploy.md" in shown.stdout

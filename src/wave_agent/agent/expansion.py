@@ -100,6 +100,13 @@ class PromptExpander:
         self._commands: Mapping[str, ExtensionFile] = user_commands(extensions) if extensions else {}
         self._mcp, self._hooks, self._calls, self._messages = mcp, hooks, calls, messages
         self._start = start
+        self._unused = {
+            os.path.basename(one.path).removesuffix(".md"): (
+                f"{one.path} is {one.why}. Review it with wave hooks trust." if one.untrusted else f"it {one.why}."
+            )
+            for one in (extensions.unused if extensions else ())
+            if one.kind is not ExtensionKind.AGENTS
+        }
 
     async def expand(self, text: str) -> ExpandedPrompt | RefusedPrompt:
         """The prompt for the model. Text that calls nothing stays as it is."""
@@ -122,6 +129,8 @@ class PromptExpander:
         name, arguments = shape[1], "\n".join(filter(None, ((shape[2] or "").strip(), rest))).strip()
         if name in self._commands or name in _BUILT_IN or name.startswith("mcp__"):
             return _Typed(text, name, arguments)
+        if name in self._unused:
+            raise _NotSentError(RefusedPrompt(f"/{name} is not used: {self._unused[name]}"))
         if os.path.exists(f"/{name}"):
             return None
         known = [*self._commands, *_BUILT_IN, *(one.command[1:] for one in (self._mcp.prompts() if self._mcp else ()))]
