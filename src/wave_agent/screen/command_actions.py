@@ -24,6 +24,9 @@ from wave_agent.sessions.index import SessionSummary, as_markdown, find_session,
 from wave_agent.sessions.masking import masked
 from wave_agent.text import one_line
 
+_LISTED = 50
+"""Sessions in a list."""
+
 
 class CommandScreen(Protocol):
     """What commands need from the screen."""
@@ -144,7 +147,9 @@ class Desk:
 
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()
-        lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found]
+        lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found[:_LISTED]]
+        if len(found) > _LISTED:
+            lines.append("  and more: wave sessions --limit 0 lists all")
         await self._tell("Sessions of this project; continue one with /resume", *lines or ["  none yet"])
 
     async def do_resume(self, arguments: str) -> None:
@@ -163,7 +168,7 @@ class Desk:
         if not found:
             await self._tell("There is no other session in this project.")
             return None
-        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:50]]
+        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:_LISTED]]
         return await self._front.ask(Question("Which session?", plain("Latest first. Esc cancels."), choices))
 
     async def do_cost(self, _arguments: str) -> None:
@@ -223,7 +228,7 @@ class Desk:
 
     async def _sessions(self) -> list[SessionSummary]:
         agent = self._front.agent
-        return await asyncio.to_thread(list_sessions, agent.home, agent.project)
+        return await asyncio.to_thread(list_sessions, agent.home, agent.project, _LISTED + 1)
 
 
 def _absolute(path: str, project: str) -> str:
