@@ -1,5 +1,6 @@
 """Finding, exporting and forgetting sessions."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,14 @@ from wave_agent.messages import (
     TextBlock,
     ToolBlock,
 )
-from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
+from wave_agent.sessions.index import (
+    as_markdown,
+    delete_session,
+    find_session,
+    latest_session,
+    list_sessions,
+    session_files,
+)
 from wave_agent.sessions.recorder import transcripts
 
 
@@ -34,6 +42,24 @@ def test_a_prefix_must_be_the_only_one(tmp_path: Path):
     assert find_session(tmp_path, "/project", "abd") == path
     with pytest.raises(SessionError, match="matches 2 sessions"):
         find_session(tmp_path, "/project", "ab")
+
+
+def test_the_latest_sessions_are_found_without_opening_the_others(tmp_path: Path):
+    for number in range(5):
+        path = make(tmp_path, f"s-{number}", '{"type":"session"}\n')
+        os.utime(path, (number, number))
+    (transcripts(tmp_path, "/project") / "directory.jsonl").mkdir()
+    assert [session.session_id for session in list_sessions(tmp_path, "/project", 2)] == ["s-4", "s-3"]
+    assert latest_session(tmp_path, "/project") == "s-4"
+    assert [path.stem for path in session_files(transcripts(tmp_path, "/project"))] == [
+        "s-4", "s-3", "s-2", "s-1", "s-0",
+    ]  # fmt: skip
+
+
+def test_the_latest_session_is_one_of_this_agent(tmp_path: Path):
+    os.utime(make(tmp_path, "own", '{"type":"session"}\n'), (1, 1))
+    os.utime(make(tmp_path, "guarded", '{"type":"session","host":"codex"}\n'), (2, 2))
+    assert latest_session(tmp_path, "/project") == "own"
 
 
 def test_without_sessions_there_is_none_to_continue(tmp_path: Path):

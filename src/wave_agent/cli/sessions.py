@@ -15,29 +15,46 @@ from wave_agent.agent.options import find_places
 from wave_agent.agent.spending import shown
 from wave_agent.cli.options import cwd_option, json_option, secrets_option
 from wave_agent.sessions.hash_chain import ChainFault, ChainReport, check
-from wave_agent.sessions.index import as_markdown, delete_session, find_session, latest_session, list_sessions
+from wave_agent.sessions.index import (
+    as_markdown,
+    delete_session,
+    find_session,
+    latest_session,
+    list_sessions,
+    session_files,
+)
 from wave_agent.sessions.masking import mask, masked
-from wave_agent.sessions.transcript import Used, load_session, read_lines
+from wave_agent.sessions.transcript import Used, load_session, read_lines, transcripts
 from wave_agent.text import clip, strip_controls
 
 _HEAD = re.compile("[0-9a-f]{64}")
+_LISTED = 50
+"""Sessions in the list, unless more are wanted."""
 
 
 @click.group(invoke_without_command=True)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help=f"List at most N sessions; 0 for all.  [default: {_LISTED}, with --json all]",
+)
 @cwd_option
 @secrets_option
 @json_option
 @click.pass_context
-def sessions(ctx: click.Context, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
+def sessions(ctx: click.Context, limit: int | None, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
     """List, show, verify, export and delete sessions
 
-    Without a command, list this project's sessions, latest first. Any unique prefix of an id is accepted.
+    Without a command, list this project's latest sessions. Any unique prefix of an id is accepted.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = cwd
         return 0
     project, home = find_places(cwd, os.environ)
-    found = list_sessions(home, project)
+    most = (0 if as_json else _LISTED) if limit is None else limit
+    found = list_sessions(home, project, most + 1 if most else None)  # one more shows whether there are more
+    more, found = 0 < most < len(found), found[: most or None]
     found = found if show_secrets else [replace(one, first_prompt=mask(one.first_prompt)) for one in found]
     if as_json:
         click.echo(json.dumps([session.to_dict() for session in found]))
@@ -46,6 +63,8 @@ def sessions(ctx: click.Context, cwd: str | None, show_secrets: bool, as_json: b
     for session in [] if as_json else found:
         prompt = " ".join(strip_controls(clip(session.first_prompt, 200)).split()) or "(no prompt)"
         click.echo(f"{session.session_id}  {_ago(session.modified):>12}  {prompt[:70]}")
+    if more and not as_json:
+        click.echo("There are more: wave sessions --limit 0 lists all.", err=True)
     return 0
 
 
@@ -111,7 +130,7 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
     if head is not None and not _HEAD.fullmatch(head):
         raise click.UsageError("--head expects a head as printed by this command: 64 hexadecimal digits.")
     project, home = find_places(cwd, os.environ)
-    paths = [session.path for session in list_sessions(home, project)] if everything else []
+    paths = list(session_files(transcripts(home, project))) if everything else []
     if not everything:
         paths = [find_session(home, project, latest_session(home, project) if session_id is None else session_id)]
     reports = {path: _verified(path, head) for path in paths}

@@ -13,10 +13,11 @@ _FULL, _POINT = "█", "·"
 
 def draw(found: Timeline, width: int = 100) -> Iterator[str]:
     """One line per span, grouped by prompt: when, how long, what, how it ended, who read it."""
-    began = datetime.fromtimestamp(found.start, UTC)
+    start, end = found.start, found.end  # each looks at all spans
+    began = datetime.fromtimestamp(start, UTC)
     runs = sum(span.kind == "hook" for span in found.spans)
     prompts = sum(span.kind == "prompt" for span in found.spans)
-    facts = (_count(prompts, "prompt"), _count(runs, "hook run"), seconds(found.end - found.start))
+    facts = (_count(prompts, "prompt"), _count(runs, "hook run"), seconds(end - start))
     yield f"Session {found.session_id}, {began:%Y-%m-%d %H:%M:%S} UTC: {', '.join(facts)}"
     if found.skipped:
         yield f"{_count(found.skipped, 'line')} of the transcript could not be read."
@@ -28,7 +29,7 @@ def draw(found: Timeline, width: int = 100) -> Iterator[str]:
             current = span.turn
             yield ""
         turn = turns.get(span.turn) or TurnSpan(0, span.start, span.end)
-        yield _line(span, turn, found.start, span.line in beside, width)
+        yield _line(span, turn, start, span.line in beside, width)
 
 
 def _line(span: Span, turn: TurnSpan, began: float, beside: bool, width: int) -> str:

@@ -1,5 +1,6 @@
 """Statistics about what hooks cost and did, across many sessions."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from wave_agent.replay.timeline import Span, Timeline
+from wave_agent.events import HookRun
+from wave_agent.replay.timeline import Timeline
 
 SLOW_MS = 500.0
 """A hook with a higher p95 is slow."""
@@ -49,9 +51,8 @@ class HookFigures(Struct, frozen=True, kw_only=True):
 
 
 def figures(timelines: Iterable[Timeline]) -> list[HookFigures]:
-    """Statistics per hook and event, most expensive first."""
-    runs: dict[tuple[str, str, str], list[Span]] = {}
-    times: dict[tuple[str, str, str], float] = {}
+    """Statistics per hook and event, most expensive first. Of each run, only its duration is kept."""
+    tallies: dict[tuple[str, str, str], _Tally] = {}
     for one in timelines:
         turns = {turn.number: turn.end - turn.start for turn in one.turns}
         seen: set[tuple[tuple[str, str, str], int]] = set()
@@ -59,43 +60,57 @@ def figures(timelines: Iterable[Timeline]) -> list[HookFigures]:
             if span.run is None:
                 continue
             key = (span.run.event, span.run.name, span.run.layer)
-            runs.setdefault(key, []).append(span)
+            tally = tallies.setdefault(key, _Tally())
+            tally.add(span.run)
             if (key, span.turn) not in seen:
                 seen.add((key, span.turn))
-                times[key] = times.get(key, 0.0) + turns.get(span.turn, 0.0)
-    found = [_figures(key, own, times[key]) for key, own in runs.items()]
+                tally.turn_seconds += turns.get(span.turn, 0.0)
+    found = [_figures(key, tally) for key, tally in tallies.items()]
     return sorted(found, key=lambda row: (-row.share, -row.p95_ms, row.name, row.event))
 
 
-def _figures(key: tuple[str, str, str], spans: Sequence[Span], turn_seconds: float) -> HookFigures:
-    journal = [span.run for span in spans if span.run is not None]
-    durations = [run.duration_ms for run in journal]
-    waited = sum(run.duration_ms for run in journal if not run.is_async)
-    share = min(1.0, waited / 1000 / turn_seconds) if turn_seconds > 0 else 0.0
-    failures = sum(run.outcome == "failure" or run.failure is not None for run in journal)
-    p95 = percentile(durations, 0.95)
-    held_up = waited > 0
-    slow = held_up and (p95 > SLOW_MS or share > SLOW_SHARE)
+class _Tally:
+    """The runs of one hook on one event."""
+
+    def __init__(self) -> None:
+        self.durations = array("d")
+        self.waited = 0.0
+        self.turn_seconds = 0.0
+        """Of the turns in which it ran."""
+        self.blocks = self.failures = self.let_through = 0
+
+    def add(self, run: HookRun) -> None:
+        self.durations.append(run.duration_ms)
+        self.waited += 0 if run.is_async else run.duration_ms
+        self.blocks += run.outcome in _BLOCKING
+        self.failures += run.outcome == "failure" or run.failure is not None
+        self.let_through += run.let_through
+
+
+def _figures(key: tuple[str, str, str], tally: _Tally) -> HookFigures:
+    share = min(1.0, tally.waited / 1000 / tally.turn_seconds) if tally.turn_seconds > 0 else 0.0
+    runs, p95 = len(tally.durations), percentile(tally.durations, 0.95)
+    slow = tally.waited > 0 and (p95 > SLOW_MS or share > SLOW_SHARE)
     event, name, layer = key
     return HookFigures(
         event=event,
         name=name,
         layer=layer,
-        runs=len(journal),
-        blocks=sum(run.outcome in _BLOCKING for run in journal),
-        failures=failures,
-        let_through=sum(run.let_through for run in journal),
-        p50_ms=percentile(durations, 0.5),
+        runs=runs,
+        blocks=tally.blocks,
+        failures=tally.failures,
+        let_through=tally.let_through,
+        p50_ms=percentile(tally.durations, 0.5),
         p95_ms=p95,
-        max_ms=max(durations),
+        max_ms=max(tally.durations),
         share=round(share, 4),
         tokens=sum(run.tokens for run in journal),
         marks=tuple(
             mark
             for mark, holds in (
                 ("slow", slow),
-                ("flaky", 0 < failures < len(journal)),
-                ("failing", failures == len(journal)),
+                ("flaky", 0 < tally.failures < runs),
+                ("failing", tally.failures == runs),
             )
             if holds
         ),

@@ -86,13 +86,16 @@ def page(found: Timeline) -> str:
 def _turns(found: Timeline) -> Iterator[str]:
     turns = {turn.number: turn for turn in found.turns}
     beside = beside_others(found.spans)
-    for number in dict.fromkeys(span.turn for span in found.spans):
-        own = [span for span in found.spans if span.turn == number]
+    began = found.start
+    by_turn: dict[int, list[Span]] = {}
+    for span in found.spans:
+        by_turn.setdefault(span.turn, []).append(span)
+    for number, own in by_turn.items():
         turn = turns.get(number) or TurnSpan(0, own[0].start, max(span.end for span in own))
         title = f"Prompt {number}" if number else "Before the first prompt"
         yield f"<section><h2>{title} · {seconds(turn.end - turn.start)}</h2>"
         for span in own:
-            yield _row(span, turn, found.start, beside=span.line in beside)
+            yield _row(span, turn, began, beside=span.line in beside)
         yield "</section>"
 
 

@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from wave_agent.sessions.index import list_sessions
-from wave_agent.sessions.transcript import is_session_id
+from wave_agent.sessions.index import session_files
+from wave_agent.sessions.transcript import transcripts
 
 _SINCE = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -21,12 +21,12 @@ def parse_since(text: str) -> timedelta:
 
 def sessions_of(home: Path, project: str, since: timedelta | None = None) -> list[Path]:
     """The transcripts of a project, latest first."""
-    return _since([session.path for session in list_sessions(home, project)], since)
+    return _since(list(session_files(transcripts(home, project))), since)
 
 
 def all_sessions(home: Path, since: timedelta | None = None) -> list[Path]:
     """The transcripts of all projects, latest first."""
-    found = [path for path in (home / "projects").glob("*/*.jsonl") if is_session_id(path.stem)]
+    found = [path for project in (home / "projects").glob("*/") for path in session_files(project)]
     return _since(sorted(found, key=_modified, reverse=True), since)
 
 

@@ -120,6 +120,8 @@ class _Builder:
         self.directory = directory or "/"
         self.spans: list[Span] = []
         self.calls: dict[str, _RunningCall] = {}
+        self.hooks_of: dict[str, list[Span]] = {}
+        """The hook runs of each call."""
         self.turn = 0
         self.waiting: list[Span] = []
         """Hook runs that belong to the next prompt: they come before it in the transcript."""
@@ -239,7 +241,7 @@ class _Builder:
             return started, started + duration / 1000, True
         if isinstance(line.record.get("error"), str):  # it never ran
             return line.at, line.at, True
-        own = [span for span in self.spans if span.run is not None and span.run.tool_use_id == name]
+        own = self.hooks_of.get(name, ())
         before = [span.end for span in own if not _follows_tool(span)]
         after = [span.start for span in own if _follows_tool(span)]
         start = max([call.asked, *before])
@@ -269,6 +271,8 @@ class _Builder:
             run=run,
         )
         (self.waiting if run.event in _BEFORE_THE_PROMPT else self.spans).append(span)
+        if run.tool_use_id:
+            self.hooks_of.setdefault(run.tool_use_id, []).append(span)
 
     def note(self, line: TranscriptLine) -> None:
         to_model = line.kind in ("user", "compact")

@@ -28,6 +28,8 @@ from wave_agent.text import one_line
 
 _NO_SKILLS = "None. Put a skill into .wave/skills/NAME/SKILL.md, a command into .wave/commands/NAME.md."
 _NO_AGENTS = "None. Put one into .wave/agents/NAME.md."
+_LISTED = 50
+"""Sessions in a list."""
 
 
 class CommandScreen(Protocol):
@@ -158,7 +160,9 @@ class Desk:
 
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()
-        lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found]
+        lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found[:_LISTED]]
+        if len(found) > _LISTED:
+            lines.append("  and more: wave sessions --limit 0 lists all")
         await self._tell("Sessions of this project; continue one with /resume", *lines or ["  none yet"])
 
     async def do_resume(self, arguments: str) -> None:
@@ -177,7 +181,7 @@ class Desk:
         if not found:
             await self._tell("There is no other session in this project.")
             return None
-        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:50]]
+        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:_LISTED]]
         return await self._front.ask(Question("Which session?", plain("Latest first. Esc cancels."), choices))
 
     async def do_cost(self, _arguments: str) -> None:
@@ -237,7 +241,7 @@ class Desk:
 
     async def _sessions(self) -> list[SessionSummary]:
         agent = self._front.agent
-        return await asyncio.to_thread(list_sessions, agent.home, agent.project)
+        return await asyncio.to_thread(list_sessions, agent.home, agent.project, _LISTED + 1)
 
 
 def _absolute(path: str, project: str) -> str:

@@ -1,11 +1,12 @@
 """The sessions of a project: list them, find one, export one as Markdown, delete old ones."""
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +27,10 @@ from wave_agent.messages import (
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, is_session_id, transcript_file, transcripts
 from wave_agent.system.orphans import holder_of
+
+_SUFFIX = ".jsonl"
+_SHOWN_IDS = 10
+"""Session ids that an error message lists."""
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
@@ -51,19 +56,30 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
         }
 
 
-def list_sessions(home: Path, project_dir: str) -> list[SessionSummary]:
-    """Latest first."""
-    files = transcripts(home, project_dir).glob("*.jsonl")
-    found = [_summary(path) for path in files if is_session_id(path.stem)]
-    return sorted(filter(None, found), key=lambda session: session.modified, reverse=True)
+def session_files(directory: Path) -> Iterator[Path]:
+    """The transcripts in a directory, latest first. None is opened: there may be a hundred thousand."""
+    found: list[tuple[float, str]] = []
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.endswith(_SUFFIX) and is_session_id(entry.name[: -len(_SUFFIX)]):
+                with suppress(OSError):  # deleted since
+                    if entry.is_file():
+                        found.append((entry.stat().st_mtime, entry.name))
+    found.sort(reverse=True)
+    return (directory / name for _, name in found)
+
+
+def list_sessions(home: Path, project_dir: str, most: int | None = None) -> list[SessionSummary]:
+    """Latest first, at most `most`."""
+    return list(islice(_summaries(session_files(transcripts(home, project_dir))), most))
 
 
 def latest_session(home: Path, project_dir: str) -> str:
     """The id of this agent's most recently used session. Raises `SessionError` if there is none."""
-    sessions = [session for session in list_sessions(home, project_dir) if not session.host]
-    if not sessions:
-        raise SessionError("There is no session in this project yet.")
-    return sessions[0].session_id
+    for session in _summaries(session_files(transcripts(home, project_dir))):
+        if not session.host:
+            return session.session_id
+    raise SessionError("There is no session in this project yet.")
 
 
 def find_session(home: Path, project_dir: str, prefix: str) -> Path:
@@ -71,11 +87,12 @@ def find_session(home: Path, project_dir: str, prefix: str) -> Path:
     exact = transcript_file(home, project_dir, prefix)
     if exact.exists():
         return exact
-    ids = [session.session_id for session in list_sessions(home, project_dir) if session.session_id.startswith(prefix)]
+    ids = [path.stem for path in session_files(exact.parent) if path.stem.startswith(prefix)]
     if len(ids) == 1:
         return transcript_file(home, project_dir, ids[0])
     if ids:
-        raise SessionError(f'"{prefix}" matches {len(ids)} sessions: {", ".join(ids)}')
+        listed = f"{', '.join(ids[:_SHOWN_IDS])}{', …' if len(ids) > _SHOWN_IDS else ''}"
+        raise SessionError(f'"{prefix}" matches {len(ids)} sessions: {listed}')
     raise SessionError(f'There is no session "{prefix}" in this project; list them with wave sessions.')
 
 
@@ -107,6 +124,10 @@ def forget_old_sessions(home: Path, days: int, now: datetime | None = None) -> i
                 delete_session(path)
                 forgotten += 1
     return forgotten
+
+
+def _summaries(paths: Iterable[Path]) -> Iterator[SessionSummary]:
+    return filter(None, map(_summary, paths))
 
 
 def _summary(path: Path) -> SessionSummary | None:

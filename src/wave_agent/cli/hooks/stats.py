@@ -9,6 +9,7 @@ import click
 
 from wave_agent.agent.options import find_places
 from wave_agent.cli.options import cwd_option, json_option, secrets_option, since_option
+from wave_agent.cli.progress import reading
 from wave_agent.cli.tables import milliseconds, table
 from wave_agent.replay.figures import HookFigures, figures
 from wave_agent.replay.lines import lines_of
@@ -38,7 +39,8 @@ def stats(
     """
     project, home = find_places(cwd, os.environ)
     paths = all_sessions(home, since) if everywhere else sessions_of(home, project, since)
-    rows = figures(timeline(path.stem, lines_of(path)) for path in paths)
+    with reading(paths) as progress:
+        rows = figures(timeline(path.stem, lines_of(path)) for path in progress)
     rows = rows if show_secrets else masked(rows)  # an unnamed hook is identified by its command
     if as_json:
         click.echo(json.dumps({"sessions": len(paths), "hooks": [row.to_dict() for row in rows]}))
