@@ -76,6 +76,7 @@ NEVER = {
     "pydantic",
     "anyio",
     "cProfile",
+    "typing_extensions",
     "unittest",
     "multiprocessing",
 }
