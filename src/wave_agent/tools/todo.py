@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
 
 _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}
 
@@ -20,7 +20,7 @@ class TodoWriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     todos: tuple[Todo, ...]
 
 
-class TodoWrite(Tool):
+class TodoWrite(BuiltinTool):
     """Stores the list."""
 
     name: ClassVar[str] = "TodoWrite"
