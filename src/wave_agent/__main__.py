@@ -34,6 +34,7 @@ def main() -> int:
 
 def _prompt(flags: "Mapping[str, Any]") -> int:
     try:
+        _skip_script_directory()
         _load_msgspec()
         from wave_agent.cli.headless import start_prompt  # lazy: takes most of the time of a start
 
@@ -43,6 +44,12 @@ def _prompt(flags: "Mapping[str, Any]") -> int:
         from wave_agent.cli.main import report  # lazy: few runs fail
 
         return report(error)
+
+
+def _skip_script_directory() -> None:
+    """There are only programs where `wave` is installed, and every import would look there first."""
+    if sys.path[0] == os.path.dirname(os.path.realpath(sys.argv[0])):
+        del sys.path[0]
 
 
 def _load_msgspec() -> None:
