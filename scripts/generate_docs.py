@@ -34,6 +34,8 @@ from wave_agent.screen.commands import COMMANDS
 from wave_agent.screen.keys import KEYS
 from wave_agent.settings.layers import VALUES, Settings
 from wave_agent.settings.mcp_keys import MCP_SETTINGS
+from wave_agent.tools.base import SCHEMAS, Tool
+from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.cases import CHECKS
 from wave_agent.workshop.schemas import all_schemas
 
@@ -469,12 +471,17 @@ def usage() -> str:
     return wave.get_help(wave.make_context("wave", [], resilient_parsing=True, terminal_width=WIDE - 2)) + "\n"
 
 
+def tool_schemas() -> str:
+    """Derived from the types of the built-in tools."""
+    return json.dumps({tool.name: Tool.schema(tool) for tool in builtin_tools()}, indent=1) + "\n"
+
+
 def wanted() -> dict[Path, str | None]:
     """The expected content of each file; None: it should not exist."""
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
-    own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage()}
+    own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage(), PACKAGE / "tools" / SCHEMAS: tool_schemas()}
     return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left), **own}
 
 

@@ -76,6 +76,7 @@ NEVER = {
     "pydantic",
     "anyio",
     "cProfile",
+    "typing_extensions",
     "unittest",
     "multiprocessing",
 }
@@ -138,6 +139,26 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     rooms = {name.rpartition(".")[0] for name in loaded}  # packages, each with a docstring and nothing else
     assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 119
     assert len(loaded) <= 312
+
+
+def test_one_prompt_looks_for_no_module_beside_its_script(tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "wave"
+    script.parent.mkdir()
+    (script.parent / "asyncio.py").write_text("raise SystemExit('this is no module of ours')")
+    script.write_text(WAVE.read_text())
+    (tmp_path / "link").symlink_to(script)
+    with RecordingModelServer.in_thread(["Hello."]) as server:
+        environment = {"WAVE_HOME": str(tmp_path), "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"}
+        process = subprocess.run(
+            [sys.executable, tmp_path / "link", "-p", "Hi", "--cwd", str(tmp_path)],
+            env={**UNMEASURED, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (process.returncode, process.stdout) == (0, "Hello.\n"), process.stderr
 
 
 def test_a_session_that_only_reads_watches_no_files(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def main() -> int:
 
 def _prompt(flags: "Mapping[str, Any]") -> int:
     try:
+        _skip_script_directory()
+        _load_msgspec()
         from wave_agent.cli.headless import start_prompt  # lazy: takes most of the time of a start
 
         _collect_garbage()
@@ -42,6 +44,22 @@ def _prompt(flags: "Mapping[str, Any]") -> int:
         from wave_agent.cli.main import report  # lazy: few runs fail
 
         return report(error)
+
+
+def _skip_script_directory() -> None:
+    """There are only programs where `wave` is installed, and every import would look there first."""
+    if sys.path[0] == os.path.dirname(os.path.realpath(sys.argv[0])):
+        del sys.path[0]
+
+
+def _load_msgspec() -> None:
+    """Without `typing_extensions`, which takes as long to load as ten modules of this package. msgspec takes the same
+    names from `typing` if it cannot be imported; `None` is Python's way to say so."""
+    modules: dict[str, Any] = sys.modules  # pyright: ignore[reportAssignmentType]
+    hidden = modules.setdefault("typing_extensions", None) is None
+    __import__("msgspec")  # lazy: `wave --help` does without it
+    if hidden:
+        del modules["typing_extensions"]
 
 
 def _collect_garbage() -> None:

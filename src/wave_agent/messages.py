@@ -169,8 +169,11 @@ class EachOnce(Generic[Value]):
 
     def _unchanged(self, messages: list[Message]) -> int:
         """How many leading messages are the same as last time. Lists of identical objects compare quickly."""
-        length, step = min(len(self._messages), len(messages)), 1
-        while length > 0 and messages[:length] != self._messages[:length]:
+        known = self._messages
+        if messages[: len(known)] == known:  # almost always: something was added at the end
+            return len(known)
+        length, step = min(len(known), len(messages)), 1
+        while length > 0 and messages[:length] != known[:length]:
             length, step = length - step, step * 2
         return max(length, 0)
 

@@ -33,6 +33,11 @@ def test_names_kinds_and_inputs_are_those_that_hooks_and_rules_know() -> None:
     assert found == INPUTS
 
 
+def test_the_schemas_that_are_written_down_are_those_of_the_inputs() -> None:
+    for tool in builtin_tools():
+        assert json.dumps(tool.schema()) == json.dumps(Tool.schema(tool)), f"{tool.name}: run make docs"
+
+
 def test_fields_with_a_path_are_known() -> None:
     fields = {tool.name: tool.path_fields for tool in builtin_tools() if tool.path_fields}
     assert fields == {

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -237,6 +237,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     _require_usable_models(options, settings, environment, cost)
     directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
     agents, problems = _agents(options, gathered)
+    own = project_places(home, project)
     base = Foundation(
         options=options,
         place=project,
@@ -250,11 +251,11 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         # Inside a sandbox everything already runs in it, and cannot create another one.
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
-        snapshot=Snapshot(gathered.files, _known_as(home, project)),
+        snapshot=Snapshot(gathered.files, _known_as(home, own)),
         agents=agents,
         notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues), *problems),
     )
-    return replace(base, handed_down=_handed_down(base))
+    return replace(base, handed_down=_handed_down(base, own))
 
 
 def _agents(options: Options, gathered: Gathered) -> "tuple[dict[str, AgentDefinition], tuple[str, ...]]":
@@ -289,9 +290,9 @@ _SOURCES: Mapping[str, str] = {
 """The names ConfigChange hooks use for these files."""
 
 
-def _known_as(home: Path, project: Project) -> Mapping[str, str]:
+def _known_as(home: Path, own: Iterable[LayerFile]) -> Mapping[str, str]:
     places = [LayerFile(Layer.MANAGED, MANAGED_FILE), LayerFile(Layer.USER, home / "settings.json")]
-    return {str(place.file): _SOURCES[place.layer] for place in (*places, *project_places(home, project))}
+    return {str(place.file): _SOURCES[place.layer] for place in (*places, *own)}
 
 
 def _inherited_record(above: Inheritance, project: Project, home: Path) -> Record | None:
@@ -334,15 +335,15 @@ def _permitted(options: Options, above: Inheritance | None, start: str) -> tuple
     ), [notice] if refused else []
 
 
-def _handed_down(base: Foundation) -> Inheritance:
+def _handed_down(base: Foundation, own: Iterable[LayerFile]) -> Inheritance:
     options, gathered, above = base.options, base.gathered, base.above
     settings, project = base.settings, base.project
     innermost = os.path.normpath(
         os.path.join(project, max((one.inner for one in gathered.sources), key=len, default=""))
     )
     theirs = [source for source in gathered.sources if source.layer in OF_THE_PROJECT]
-    own = {str(place.file) for place in project_places(base.home, base.place)}
-    elsewhere = {name: digest for name, digest in base.snapshot.digests.items() if name not in own}
+    own_files = {str(place.file) for place in own}
+    elsewhere = {name: digest for name, digest in base.snapshot.digests.items() if name not in own_files}
     in_code = any(hook.layer is Layer.CODE for hook in settings.hooks.hooks)
     return Inheritance(
         mode=base.mode,

@@ -676,6 +676,7 @@ _ROWS = (
         event=HookEvent.PERMISSION_DENIED,
         when="a call was denied by a rule, the mode, a protected path, the user, or because nobody could be asked",
         target="tool_name",
+        asks_models=True,
         stdin=(
             *_TOOL_STDIN,
             StdinField("reason", "string", "why, as the model reads it"),
@@ -691,6 +692,7 @@ _ROWS = (
         when="all calls of one answer have their results, before the next request",
         target=None,
         timeout=600,
+        asks_models=True,
         stdin=(
             StdinField(
                 "tool_calls",
@@ -709,6 +711,7 @@ _ROWS = (
         event=HookEvent.TASK_CREATED,
         when="the model adds an item to its todo list",
         target=None,
+        asks_models=True,
         stdin=_TASK_STDIN,
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.REFUSE_TASK),
@@ -719,6 +722,7 @@ _ROWS = (
         when="the model marks an item of its todo list as completed",
         target=None,
         timeout=600,
+        asks_models=True,
         stdin=_TASK_STDIN,
         reason_reader=Audience.MODEL,
         flow=_flow(Flow.REFUSE_TASK),

@@ -3,7 +3,6 @@
 This errs on the side of naming too many: a file that does not exist, and never will, changes nothing.
 """
 
-import glob
 import os
 import re
 import shlex
@@ -216,7 +215,9 @@ def _files(word: str, base: str, project: str) -> Iterator[str]:
     if looks_like_one or os.path.isfile(path):
         yield path
     if re.search(r"[*?\[]", word):
-        yield from map(os.path.normpath, islice(glob.iglob(path), _MOST))
+        from glob import iglob  # lazy: few hooks name files by a pattern
+
+        yield from map(os.path.normpath, islice(iglob(path), _MOST))
 
 
 def _absolute(word: str, base: str, project: str) -> str:

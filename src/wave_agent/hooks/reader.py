@@ -120,6 +120,7 @@ RETRY = Field(
 )  # fmt: skip
 """Only a field on events that accept it, for the same reason."""
 _DECISION = FIELDS[ANSWER.name]
+_TOP, _SPECIFIC, _ASK, _NONE = Home.TOP, Home.SPECIFIC, Decision.ASK, Decision.NONE  # looking up a member takes longer
 TABLE = (*FIELDS.values(), ANSWER, *ANSWER_FIELDS.values(), *REPLY_FIELDS.values(), RETRY)
 
 
@@ -172,20 +173,24 @@ def unknown_keys(output: Mapping[str, Any]) -> str:
 def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
     """Read one output on one event. Never raises, whatever the object contains."""
     reading = _OutputReading(row, output)
-    for place, fields in ((Home.TOP, output), (Home.SPECIFIC, reading.specific)):
+    for place, fields in ((_TOP, output), (_SPECIFIC, reading.specific)):
         uses = _uses(row.event, place, reading.right_event)
         for key, value in fields.items():
             use = uses.get(key)
-            if use is not None and value is not None:
+            if use is None:
+                reading.all_known = False
+                if type(value) is Twice:
+                    reading.twice(key, value, place)
+            elif value is not None:
                 field, types, take = use
                 if not isinstance(value, types):
                     reading.another_type(field, value, place)
                 elif take is not None:
                     take(reading, field, value, place)
-            elif type(value) is Twice:
-                reading.twice(key, value, place)
-    reading.redaction(output)
-    reading.rewrite(output)
+    if OUTPUT in row.specific:
+        reading.redaction(output)
+    if row.has_rewrites:
+        reading.rewrite(output)
     return reading.result()
 
 
@@ -222,12 +227,14 @@ class _OutputReading:
     """One pass over one output."""
 
     __slots__ = (
-        *("contexts", "decisions", "problems", "right_event", "row", "specific", "taken", "texts", "unreadable"),
-        *("weak", "withhold"),
+        *("all_known", "contexts", "decisions", "problems", "right_event", "row", "specific", "taken", "texts"),
+        *("unreadable", "weak", "withhold"),
     )
 
     def __init__(self, row: EventRow, output: Mapping[str, Any]) -> None:
         self.row = row
+        self.all_known = True
+        """Every key is a field of this event."""
         self.problems: list[str] = []
         self.unreadable: list[str] = []
         self.weak = ""
@@ -238,7 +245,7 @@ class _OutputReading:
         self.contexts: list[str] = []
         self.taken: dict[str, Any] = {}
         inner = output.get(SPECIFIC)
-        self.specific = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+        self.specific: dict[str, Any] = inner if isinstance(inner, dict) else {}
         named = self.specific.get("hookEventName")
         self.right_event = named is None or named == row.event
 
@@ -270,6 +277,9 @@ class _OutputReading:
         if text := value.strip():
             self.contexts.append(text)
 
+    def message(self, field: Field, value: str, _: Home) -> None:
+        self.taken[field.name] = value.strip()
+
     def keep(self, field: Field, value: Any, _: Home) -> None:
         self.taken[field.name] = value
 
@@ -297,7 +307,7 @@ class _OutputReading:
     def redaction(self, output: Mapping[str, Any]) -> None:
         """Withholds the result if a replacement was printed but cannot be used: the hook meant to redact something."""
         used = self.taken.get(OUTPUT)
-        if OUTPUT not in self.row.specific or self.withhold:
+        if self.withhold:
             return
         for shown, value in _spelt_like(_OUTPUT_NAMES, output):
             if value is not None and (used is None or _as_text(value) != used):
@@ -307,12 +317,10 @@ class _OutputReading:
 
     def rewrite(self, output: Mapping[str, Any]) -> None:
         """Drops an allow whose `updatedInput` cannot be used: it was meant for that input only."""
-        if not self.row.has_rewrites or Decision.ALLOW not in [decision for _, decision in self.decisions]:
-            return
-        if not (self.problems or self.unreadable or self.row.behavior_words) and (
-            output.keys() <= FIELDS.keys() and self.specific.keys() <= FIELDS.keys()
-        ):
+        if self.all_known and not (self.problems or self.unreadable or self.row.behavior_words):
             return  # the usual case: every key is known and in its place, so there is nothing to look for
+        if Decision.ALLOW not in [decision for _, decision in self.decisions]:
+            return
         used = self.taken.get(INPUT)
         for shown, value in _spelt_like(_INPUT_NAMES, output):
             if value is None or value is used:
@@ -378,15 +386,15 @@ class _OutputReading:
             self.unreadable.append(f"{_shown(field, place)} {_show(value)} cannot be read on {self.row.event}{hint}")
             return
         misplaced = _misplaced(self.row.event, field, place, self.right_event)
-        if field is ACTION and (decision >= Decision.ASK or not misplaced):
+        if field is ACTION and (decision >= _ASK or not misplaced):
             self.taken[field.name] = value
-        if decision >= Decision.ASK:
+        if decision >= _ASK:
             self.decisions.append((field.name, decision))
             if misplaced:
                 self.problems.append(f"{_shown(field, place)} was honoured, but {misplaced}")
         elif misplaced:
             self.problems.append(f"{_shown(field, place)} was ignored: {misplaced}")
-        elif decision is not Decision.NONE:
+        elif decision is not _NONE:
             self.decisions.append((field.name, decision))
         elif field.name == "decision" and (hint := self.row.weak_words.get(value)):
             self.weak = f"{_shown(field, place)} {_show(value)} is no opinion on {self.row.event}: {hint}"
@@ -448,8 +456,9 @@ class _OutputReading:
         return self.words(field).get(value)
 
     def words(self, field: Field) -> Mapping[str, Decision]:
-        own = {_DECISION.name: self.row.decision_words, ACTION.name: self.row.action_words}
-        return own.get(field.name, self.row.permission_words)
+        if field.name == _DECISION.name:
+            return self.row.decision_words
+        return self.row.action_words if field.name == ACTION.name else self.row.permission_words
 
     def reason_for(self, field: str) -> str:
         for key in _REASONS.get(field, ("reason", "permissionDecisionReason")):
@@ -458,31 +467,33 @@ class _OutputReading:
         return ""
 
     def result(self) -> HookOutput:
+        taken, texts = self.taken, self.texts
         return HookOutput(
             stated=tuple([Stated(decision, self.reason_for(field)) for field, decision in self.decisions]),
             unreadable=tuple(self.unreadable),
-            reason=self.texts.get("reason", ""),
+            reason=texts.get("reason", ""),
             contexts=tuple(dict.fromkeys(self.contexts) if len(self.contexts) > 1 else self.contexts),
-            updated_input=self.taken.get(INPUT),
-            updated_tool_output=self.taken.get(OUTPUT),
-            action=self.taken.get(ACTION.name, ""),
-            content=self.taken.get(CONTENT.name, {}),
+            updated_input=taken.get(INPUT),
+            updated_tool_output=taken.get(OUTPUT),
+            action=taken.get("action", ""),
+            content=taken.get("content", _NO_CONTENT),
             withhold=self.withhold,
-            message=self.texts.get("message", ""),
-            system_message=self.taken.get("systemMessage", "").strip(),
-            retry=self.taken.get(RETRY.name, False),
-            initial_prompt=self.taken.get(INITIAL, "").strip(),
-            problems=(*self.problems, *([self.weak] if self.weak and not self.decisions else [])),
+            message=texts.get("message", ""),
+            system_message=taken.get("systemMessage", ""),
+            retry=taken.get("retry", False),
+            initial_prompt=taken.get(INITIAL, ""),
+            problems=(*self.problems, self.weak) if self.weak and not self.decisions else tuple(self.problems),
         )
 
 
+_NO_CONTENT: Mapping[str, Any] = {}
 _Take = Callable[[_OutputReading, Field, Any, Home], None]
 _TAKEN_BY: Mapping[str, _Take] = {
     "additionalContext": _OutputReading.context,
-    "systemMessage": _OutputReading.keep,
+    "systemMessage": _OutputReading.message,
     INPUT: _OutputReading.input,
     OUTPUT: _OutputReading.output,
-    INITIAL: _OutputReading.keep,
+    INITIAL: _OutputReading.message,
     RETRY.name: _OutputReading.keep,
 }
 """How to take the value of a field that states no decision and is in the right place."""

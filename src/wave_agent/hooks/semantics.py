@@ -17,6 +17,7 @@ import signal as signals
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -191,7 +192,8 @@ class _FinishedRun(Struct, frozen=True, gc=False):
         if output.action:
             accepts = self.row.action_words[output.action] is Decision.ALLOW
             effects.append(AnswerServer(output.action, output.content if accepts else {}))
-        effects += self.withheld
+        if output.withhold:
+            effects.append(Withhold(output.withhold))
         if output.message:
             effects.append(TellRefused(output.message))
         if output.retry:
@@ -382,16 +384,16 @@ RULES: Mapping[tuple[Stdout, ExitClass], Rule] = {
 }
 """One rule per kind of stdout and exit code. The table in the docs is generated from it, including docstrings."""
 
-_BESIDE_EXIT_TWO: Mapping[bool, Mapping[tuple[Stdout, ExitClass], Rule]] = {
-    False: {},
-    True: {(Stdout.DECIDES, ExitClass.TWO): _exit_two_rules},
+_RULES_IN: Mapping[Dialect, Mapping[tuple[Stdout, ExitClass], Rule]] = {
+    dialect: {**RULES, (Stdout.DECIDES, ExitClass.TWO): _exit_two_rules} if row.exit_two_rules else RULES
+    for dialect, row in DIALECTS.items()
 }
-"""Rules that differ in dialects where exit 2 overrides the JSON."""
+"""In some dialects, exit 2 overrides the JSON."""
 
 
 def rule_of(dialect: Dialect, kinds: tuple[Stdout, ExitClass]) -> Rule:
     """The rule for a run of a hook in this dialect."""
-    return _BESIDE_EXIT_TWO[DIALECTS[dialect].exit_two_rules].get(kinds) or RULES[kinds]
+    return _RULES_IN[dialect][kinds]
 
 
 def read(
@@ -413,11 +415,11 @@ def read(
     text = _text_of(result)
     kind, output, problem = _classify(row, name, result, text)
     # Malformed JSON is never quoted: if the hook redacts, it may contain the very text to be removed.
-    printed = _tail(_end(text, result.stdout_end)) if kind in (Stdout.TEXT, Stdout.CHATTER) else ""
+    printed = _tail(_end(text, result.stdout_end)) if kind in _QUOTED else ""
     run = _FinishedRun(row, name, on_failure, result, text, output, problem, printed)
-    rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)))
+    rule = rule_of(dialect, (kind, _EXIT_CLASSES.get(result.exit_code, _OTHER_EXIT)))
     effects = _heard_in_part(rule(run), run) if result.has_cut_arguments else rule(run)
-    return Verdict(effects, kind is Stdout.MALFORMED)
+    return Verdict(effects, kind is _MALFORMED)
 
 
 def _opinion(row: EventRow, name: str, opinion: Opinion, *, continue_on_block: bool) -> tuple[Effect, ...]:
@@ -449,7 +451,7 @@ def kinds_of(event: HookEvent, result: HookExecutionResult) -> tuple[Stdout, Exi
     if _unfinished(result, ""):
         return None
     kind, _, _ = _classify(EVENTS[event], "", result, _text_of(result))
-    return kind, _EXIT_CLASSES.get(result.exit_code, ExitClass.OTHER)
+    return kind, _EXIT_CLASSES.get(result.exit_code, _OTHER_EXIT)
 
 
 def _text_of(result: HookExecutionResult) -> str:
@@ -462,6 +464,8 @@ def _end(kept: str, end: str) -> str:
 
 
 _EXIT_CLASSES: Mapping[int | None, ExitClass] = {0: ExitClass.ZERO, 2: ExitClass.TWO}
+# For every run, so they are looked up once: a member of an enum takes as long as a call.
+_OTHER_EXIT, _MALFORMED, _QUOTED = ExitClass.OTHER, Stdout.MALFORMED, (Stdout.TEXT, Stdout.CHATTER)
 _NO_OUTPUT = HookOutput()
 
 
@@ -505,10 +509,10 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult, text: str) 
     output = read_output(row, found)
     if not (output.stated or knows(found) or output.withhold):
         return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
-    kind = Stdout.UNREADABLE if output.unreadable else Stdout.DECIDES if output.stated else Stdout.SILENT
-    return kind, output, ""
+    return Stdout.UNREADABLE if output.unreadable else _SAYS[bool(output.stated)], output, ""
 
 
+_SAYS: Mapping[bool, Stdout] = {True: Stdout.DECIDES, False: Stdout.SILENT}
 _TOO_LONG = "stdout starts like JSON but is longer than the limit, so its decision cannot be read"
 _STARTS = 1000
 """How many `{` to try as the start of an object: text full of braces must not take seconds to parse."""
@@ -571,7 +575,7 @@ def merge(event: HookEvent, readings: Iterable[RankedVerdict], *, spent: Collect
     `spent`: positions of broken hooks that have used up their one block, on events that limit them to one.
     """
     row = EVENTS[event]
-    ordered = sorted(readings, key=lambda reading: (reading.position, reading.look))
+    ordered = sorted(readings, key=attrgetter("position", "look"))
     tally = _Tally(row, spent=spent)
     for reading in ordered:
         taken = _TAKEN[reading.role]

@@ -77,7 +77,7 @@ class _Tally:
         self.waited = 0.0
         self.turn_seconds = 0.0
         """Of the turns in which it ran."""
-        self.blocks = self.failures = self.let_through = 0
+        self.blocks = self.failures = self.let_through = self.tokens = 0
 
     def add(self, run: HookRun) -> None:
         self.durations.append(run.duration_ms)
@@ -85,6 +85,7 @@ class _Tally:
         self.blocks += run.outcome in _BLOCKING
         self.failures += run.outcome == "failure" or run.failure is not None
         self.let_through += run.let_through
+        self.tokens += run.tokens
 
 
 def _figures(key: tuple[str, str, str], tally: _Tally) -> HookFigures:
@@ -104,7 +105,7 @@ def _figures(key: tuple[str, str, str], tally: _Tally) -> HookFigures:
         p95_ms=p95,
         max_ms=max(tally.durations),
         share=round(share, 4),
-        tokens=sum(run.tokens for run in journal),
+        tokens=tally.tokens,
         marks=tuple(
             mark
             for mark, holds in (

@@ -1,7 +1,6 @@
 """A transcript on disk: its location, the encoding of a line, and loading the session from it."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -12,7 +11,6 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SessionError
 from wave_agent.events import HookRun
-from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import (
     Block,
     Compacted,
@@ -36,16 +34,17 @@ DISPLACED = ".displaced"
 """Suffix of the directory for changed files that were moved away because a rule protects them."""
 _UNKNOWN_SIDE = 1000
 """Pixels, for images recorded by other agents, which do not store the size."""
-_SESSION_ID = lazy_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def transcripts(home: Path, project_dir: str) -> Path:
     """The directory with a project's transcripts."""
-    return home / "projects" / re.sub(r"[^A-Za-z0-9]", "-", project_dir)
+    return home / "projects" / "".join(one if one.isascii() and one.isalnum() else "-" for one in project_dir)
 
 
 def is_session_id(text: str) -> bool:
-    return _SESSION_ID.fullmatch(text) is not None
+    """ASCII letters, digits, `-` and `_`, at most 64, starting with a letter or digit."""
+    is_word = text.isascii() and text.replace("-", "").replace("_", "").isalnum()
+    return is_word and len(text) <= 64 and text[0].isalnum()
 
 
 def transcript_file(home: Path, project_dir: str, session_id: str) -> Path:

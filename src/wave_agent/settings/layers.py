@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -188,11 +189,12 @@ def project_places(home: Path, project: Project, names: Mapping[str, Layer] | No
     If a directory's `.wave` is the agent's own state, it holds no project settings.
     """
     wanted = OWN_FILES if names is None else names
+    is_state = _state_test(home)
     return tuple(
         LayerFile(layer, file, inner, project.root)
         for level, inner in zip(project.levels, project.inner, strict=True)
         for name, layer in wanted.items()
-        if not _is_state(file := Path(level) / name, home)
+        if not is_state(file := Path(level) / name)
     )
 
 
@@ -244,11 +246,14 @@ def extension_places(
 
 def has_settings(directory: str, home: Path, names: Iterable[str]) -> bool:
     """Whether one of these files exists. True as well if one cannot be checked; reading it reports the problem."""
-    return any(_may_exist(file := Path(directory) / name) and not _is_state(file, home) for name in names)
+    is_state = _state_test(home)
+    return any(_may_exist(file := Path(directory) / name) and not is_state(file) for name in names)
 
 
-def _is_state(file: Path, home: Path) -> bool:
-    return resolve_or_keep(str(file.parent)) == resolve_or_keep(str(home))
+def _state_test(home: Path) -> Callable[[Path], bool]:
+    """Whether a file is in the agent's own directory. Each directory is resolved once: a start asks for many files."""
+    real = cache(resolve_or_keep)
+    return lambda file: real(str(file.parent)) == real(str(home))
 
 
 def _may_exist(file: Path) -> bool:

@@ -52,21 +52,29 @@ def read_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[
 
     Raises `SettingsError`.
     """
-    seen = {resolve_or_keep(str(file)) for file in known}
+    seen = _real(known)
     for place in files:
-        real = resolve_or_keep(str(place.file))
-        source = read_place(place) if real not in seen else None
-        seen.add(real)
-        if source is not None:
-            yield as_foreign(source)
+        yield from _read_unseen(place, seen)
+
+
+def _real(files: Iterable[Path]) -> set[str]:
+    return {resolve_or_keep(str(file)) for file in files}
+
+
+def _read_unseen(place: LayerFile, seen: set[str]) -> Iterator[SettingsSource]:
+    real = resolve_or_keep(str(place.file))
+    source = read_place(place) if real not in seen else None
+    seen.add(real)
+    if source is not None:
+        yield as_foreign(source)
 
 
 def look_at_foreign(files: Iterable[LayerFile], known: Iterable[Path]) -> Iterator[SettingsSource]:
     """The same for files that are not used: problems in them are ignored."""
-    known = list(known)
+    seen = _real(known)
     for one in files:
         try:
-            yield from read_foreign([one], known)
+            yield from _read_unseen(one, {*seen})
         except SettingsError:
             continue
 

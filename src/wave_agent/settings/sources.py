@@ -191,12 +191,13 @@ def locate(start: str, home: Path, choice: SourceChoice | None = None) -> Projec
     wider = find_project(start, has_any, user)
     if wider.directory == found.directory:
         return found
-    return wider if _wants_foreign(_named_and_own(home, wider, choice), wider, TrustStore(home), choice) else found
+    sources = _named_and_own(home, project_places(home, wider), choice)
+    return wider if _wants_foreign(sources, wider, TrustStore(home), choice) else found
 
 
-def _named_and_own(home: Path, project: Project, choice: SourceChoice) -> list[SettingsSource]:
-    """The settings of all layers; the project's unfiltered."""
-    own = [read_place(place) for place in project_places(home, project) if place.layer in choice.wanted]
+def _named_and_own(home: Path, places: Iterable[LayerFile], choice: SourceChoice) -> list[SettingsSource]:
+    """The settings of all layers; the project's, which are in these places, unfiltered."""
+    own = [read_place(place) for place in places if place.layer in choice.wanted]
     user = read_source(Layer.USER, home / "settings.json") if Layer.USER in choice.wanted else None
     return [
         *read_managed(choice.managed_file, choice.added_managed),
@@ -212,7 +213,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     own = project_places(home, project)
     files = [MANAGED_FILE, home / "settings.json", *(place.file for place in own)]
     store = TrustStore(home)
-    sources = _named_and_own(home, project, choice)
+    sources = _named_and_own(home, own, choice)
     managed_only = wants_managed_hooks_only([source for source in sources if source.layer is Layer.MANAGED])
     kept = store.read(project.directory)
     if Layer.USER in wanted and (allowed := kept.allow if not kept.doubt or choice.trust is True else ()):
@@ -286,7 +287,7 @@ def _found_extensions(
 
 def project_extensions(home: Path, project: Project) -> "tuple[FoundExtension, ...]":
     """The project's own agents, skills and commands, trusted or not."""
-    foreign = wants_foreign(_named_and_own(home, project, SourceChoice()))
+    foreign = wants_foreign(_named_and_own(home, project_places(home, project), SourceChoice()))
     choice = SourceChoice(setting_sources=[Layer.PROJECT])
     return _found_extensions(home, project, choice, foreign=bool(foreign))
 
@@ -369,11 +370,12 @@ def _may_say(source: SettingsSource, project: Project, store: TrustStore, choice
 def project_settings(home: Path, project: Project) -> list[SettingsSource]:
     """The project's own settings, trusted or not, without the hooks that they disable themselves. Includes those for
     other agents, if they would be used."""
-    sources = _named_and_own(home, project, SourceChoice())
+    places = project_places(home, project)
+    sources = _named_and_own(home, places, SourceChoice())
     own = [source for source in sources if source.layer in OF_THE_PROJECT]
     if wants_foreign(sources):
         elsewhere = project_places(home, project, PROJECT_FILES)
-        own += read_foreign(elsewhere, [place.file for place in project_places(home, project)])
+        own += read_foreign(elsewhere, [place.file for place in places])
     return _without_disabled(own)[1][0]
 
 

@@ -321,8 +321,13 @@ class Service:
         self._watch(popen.stdout.fileno(), select.POLLIN, partial(self._read, "stdout", popen.stdout))
         self._watch(popen.stderr.fileno(), select.POLLIN, partial(self._read, "stderr", popen.stderr))
         self._watch(cancel.fileno(), select.POLLIN, partial(self._note_cancellation, cancel))
+        self._held: list[int] = []
+        """Our own ends for writing, while the leader lives: its exit then wakes us once, not again for each pipe."""
         if (pidfd := self.group.pidfd) is not None:
             self._watch(pidfd, select.POLLIN, partial(self._note_exit, pidfd))
+            with suppress(OSError):  # No /proc, or no descriptor left.
+                for stream in (popen.stdout, popen.stderr):
+                    self._held.append(os.open(f"/proc/self/fd/{stream.fileno()}", os.O_WRONLY | os.O_CLOEXEC))
         for stream in self._streams:
             os.set_blocking(stream.fileno(), False)
 
@@ -332,6 +337,7 @@ class Service:
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         if failure is not None:  # Whatever went wrong here, the process must not outlive it.
             self.group.destroy()
+        self._let_go()
         for stream in self._streams:
             stream.close()
         self.group.close()
@@ -410,6 +416,12 @@ class Service:
     def _note_exit(self, pidfd: int) -> None:
         self.group.leader_ended = True
         self._unwatch(pidfd)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """From now on, the pipes end with the last process that holds them."""
+        while self._held:
+            os.close(self._held.pop())
 
     def _note_cancellation(self, cancel: Cancellation) -> None:
         self._cancelled = True

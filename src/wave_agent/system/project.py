@@ -141,8 +141,11 @@ def _has_git(directory: str) -> bool:
 
 def _pointed(directory: str) -> str | None:
     """The target of the `.git` file of a worktree or submodule."""
+    file = os.path.join(directory, ".git")
+    if not os.path.lexists(file):  # most directories: there is nothing to resolve and open
+        return None
     try:
-        data = read_project_file(os.path.join(directory, ".git"), directory, _LARGEST_POINTER)
+        data = read_project_file(file, directory, _LARGEST_POINTER)
     except NotReadError:
         return None
     text = os.fsdecode(data or b"")

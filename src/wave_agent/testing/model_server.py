@@ -346,10 +346,11 @@ class _Wire(Struct):
         self.writer.write(data)
         await self.writer.drain()
 
-    async def head(self, code: int, headers: Mapping[str, str]) -> None:
+    @staticmethod
+    def head(code: int, headers: Mapping[str, str]) -> bytes:
         phrase = next((status.phrase for status in HTTPStatus if status == code), "")
         lines = [f"HTTP/1.1 {code} {phrase}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-        await self.send("\r\n".join(lines).encode("latin-1"))
+        return "\r\n".join(lines).encode("latin-1")
 
     async def status(self, status: Status) -> None:
         plain = isinstance(status.body, str | bytes)
@@ -357,14 +358,13 @@ class _Wire(Struct):
         body: bytes = text if isinstance(text, bytes) else text.encode()
         kind = "text/plain" if plain else "application/json"
         headers = {"Content-Type": kind, "Content-Length": str(len(body)), **status.headers}
-        await self.head(status.code, headers)
-        await self.send(body)
+        await self.send(self.head(status.code, headers) + body)
 
     async def chunk(self, data: bytes) -> None:
         await self.send(b"%x\r\n%b\r\n" % (len(data), data))
 
     async def stream(self, script: Events) -> None:
-        await self.head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+        await self.send(self.head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}))
         for event in script.events:
             if isinstance(event, asyncio.Event):
                 await self.hold(event)

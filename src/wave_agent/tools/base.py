@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -23,6 +24,10 @@ from wave_agent.tools.room import Room, room_in
 
 if TYPE_CHECKING:
     from wave_agent.permissions.sandbox import Sandbox
+
+
+SCHEMAS = "schemas.json"
+"""The schemas of the built-in tools, by name."""
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -282,6 +287,18 @@ class Tool(ABC):
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         """The git commands a call visibly runs, and the names of the variables it sets."""
         return (), ()
+
+
+class BuiltinTool(Tool):
+    """A tool of this package. `make docs` writes down its schema: deriving all of them takes a fiftieth of a start."""
+
+    def schema(self) -> dict[str, Any]:
+        return msgspec.json.decode(_derived()[self.name])
+
+
+@cache
+def _derived() -> Mapping[str, msgspec.Raw]:
+    return msgspec.json.decode(Path(__file__).with_name(SCHEMAS).read_bytes(), type=dict[str, msgspec.Raw])
 
 
 def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:

@@ -20,7 +20,7 @@ from wave_agent.shell.values import ParsedLine, Placed, Reach, Word, WriteTarget
 from wave_agent.system.private_files import make_private
 from wave_agent.system.which import which
 from wave_agent.text import strip_controls
-from wave_agent.tools.base import Tool, ToolContext, ToolInterrupted, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import KnownFiles, uninterrupted
 from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
 from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
@@ -54,7 +54,7 @@ class BashInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     run_in_background: bool = False
 
 
-class Bash(Tool):
+class Bash(BuiltinTool):
     """Remembers the working directory."""
 
     name: ClassVar[str] = "Bash"

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.text import strip_controls
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
 
 _LONGEST_WAIT = 600_000
@@ -20,7 +20,7 @@ class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ] = 0
 
 
-class BashOutput(Tool):
+class BashOutput(BuiltinTool):
     name: ClassVar[str] = "BashOutput"
     description: ClassVar[str] = "Returns new output of a background command, and whether it is still running."
     dispensable: ClassVar[bool] = True

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.encoding import DecodedText, decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
@@ -26,7 +26,7 @@ class EditInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replace_all: bool = False
 
 
-class Edit(Tool):
+class Edit(BuiltinTool):
     name: ClassVar[str] = "Edit"
     description: ClassVar[str] = (
         "Replaces old_string with new_string in a file that has been read. old_string must match exactly, including "

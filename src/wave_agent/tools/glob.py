@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
 _LIMIT = 500
@@ -16,7 +16,7 @@ class GlobInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="Directory; default: the session's working directory.")] = ""
 
 
-class Glob(Tool):
+class Glob(BuiltinTool):
     name: ClassVar[str] = "Glob"
     description: ClassVar[str] = (
         "Finds files by name, such as *.py (at any depth), src/**/*.{ts,tsx} or docs/*. Sorted by name; skips .git and "

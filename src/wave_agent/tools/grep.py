@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError
 
 _LIMIT = 250
@@ -35,7 +35,7 @@ class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     multiline: Annotated[bool, Meta(description="Matches may span lines; . matches newlines.")] = False
 
 
-class Grep(Tool):
+class Grep(BuiltinTool):
     name: ClassVar[str] = "Grep"
     description: ClassVar[str] = (
         "Searches file contents for a regular expression. Sorted by name; skips binary files, .git and what .gitignore "

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
 
 
@@ -13,7 +13,7 @@ class KillShellInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shell_id: str
 
 
-class KillShell(Tool):
+class KillShell(BuiltinTool):
     name: ClassVar[str] = "KillShell"
     description: ClassVar[str] = "Ends a background command and everything it started."
     dispensable: ClassVar[bool] = True

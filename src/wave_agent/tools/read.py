@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
 from wave_agent.tools.encoding import IMAGES, decode, kind_of_binary, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, read_bytes
 from wave_agent.tools.room import NOTES, Room, size_of
@@ -25,7 +25,7 @@ class ReadInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(gt=0, description="Number of lines, default 2000.")] | UnsetType = UNSET
 
 
-class Read(Tool):
+class Read(BuiltinTool):
     name: ClassVar[str] = "Read"
     description: ClassVar[str] = (
         "Reads a text file: up to 2000 lines, each prefixed with its number and a tab, which are not part of the file. "

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.tools.base import TaskChange, TaskChangeKind, Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import BuiltinTool, TaskChange, TaskChangeKind, ToolContext, ToolInputError, ToolResult
 
 _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}
 
@@ -23,7 +23,7 @@ class TodoWriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     todos: tuple[Todo, ...]
 
 
-class TodoWrite(Tool):
+class TodoWrite(BuiltinTool):
     """Stores the list."""
 
     name: ClassVar[str] = "TodoWrite"

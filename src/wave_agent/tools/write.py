@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.encoding import decode, like, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
@@ -21,7 +21,7 @@ class WriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     content: str
 
 
-class Write(Tool):
+class Write(BuiltinTool):
     name: ClassVar[str] = "Write"
     description: ClassVar[str] = (
         "Writes a whole file (UTF-8), creating directories as needed. An existing file must have been read before, and "
