@@ -8,7 +8,7 @@ from wave_agent.agent.result import Violation
 from wave_agent.events import Event, ToolStarted
 from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import STOPPED, MessageManager
-from wave_agent.permissions.decision import Approver, PermissionMode, Rules, ToolKind
+from wave_agent.permissions.decision import Approver, PermissionMode, Rules
 from wave_agent.rules.rule import Rule
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 from wave_agent.tools.changes import FileChanges
@@ -94,7 +94,7 @@ class CallRunner:
         tool = self._tools.get(call.name)
         if tool is None or call.parameters is None:
             return False
-        return tool.kind is ToolKind.READS or self._stages.examiner.may_run_beside(tool, call.parameters)
+        return tool.kind.only_looks or self._stages.examiner.may_run_beside(tool, call.parameters)
 
     def polls(self, call: "RequestedCall") -> bool:
         """It only checks the progress of something else."""

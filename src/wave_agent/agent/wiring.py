@@ -394,6 +394,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner
             window=lambda: windows.current.known,
             takes_images=windows.takes_images,
             elicit=_elicit(ground, hooks, authority),
+            rules=lambda: authority.rules,
         ),
         authority=authority,
         approver=foundation.options.can_use_tool,

@@ -14,6 +14,7 @@ from wave_agent.tools.kill_shell import KillShell
 from wave_agent.tools.read import Read
 from wave_agent.tools.shells import EarlierShell, Shells
 from wave_agent.tools.todo import TodoWrite
+from wave_agent.tools.web_fetch import WebFetch
 from wave_agent.tools.write import Write
 
 
@@ -36,6 +37,7 @@ def builtin_tools(
         Glob(),
         Grep(),
         TodoWrite(),
+        WebFetch(),
     )
 
 
