@@ -45,8 +45,8 @@ from wave_agent.tools.base import Tool
 if TYPE_CHECKING:
     from wave_agent.mcp.values import Elicit, McpHost
     from wave_agent.models.facts import ModelFacts
-    from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.hosts import Network
+    from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.sandbox import Sandbox
 
 

@@ -30,6 +30,7 @@ class CallRunner:
         hooks: HookManager,
         tools: Mapping[str, Tool],
         few: Callable[[], bool] = lambda: False,
+        on_call: Callable[[str], Tool | None] = lambda _: None,
         ahead: Callable[[], None] | None = None,
         context: ToolContext,
         authority: Authority,
@@ -39,10 +40,11 @@ class CallRunner:
         changes: FileChanges | None = None,
         start_watch: "Callable[[], FileWatch] | None" = None,
     ) -> None:
-        """`few`: the model was not offered the dispensable tools. `ahead` starts what calls of MCP servers' tools need,
-        if there are any. `sync` is called before a tool that changes something. `changes` are those of the tools.
-        `start_watch`: see `ToolUse`."""
+        """`few`: the model was not offered the dispensable tools. `on_call` finds tools that are loaded when they
+        are called. `ahead` starts what calls of MCP servers' tools need, if there are any. `sync` is called before a
+        tool that changes something. `changes` are those of the tools. `start_watch`: see `ToolUse`."""
         self._tools, self._few, self._authority, self._emit = tools, few, authority, emit
+        self._on_call = on_call
         self._messages, self._hooks, self._context, self._approver = messages, hooks, context, approver
         self._sync, self._start_watch, self._ahead = sync, start_watch, ahead
         self._changes = changes or FileChanges()
@@ -146,7 +148,8 @@ class CallRunner:
     async def run(self, call: "RequestedCall") -> "CallEnd":
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
         try:
-            tool = find_tool(call.name, self._at_hand(), call.parameters)
+            unoffered = None if call.name in self._tools else self._on_call(call.name)
+            tool = unoffered or find_tool(call.name, self._at_hand(), call.parameters)
         except ToolInputError as error:
             return self._stages.results.refuse(call, str(error))
         if call.parameters is None:

@@ -48,7 +48,7 @@ from wave_agent.system.reentrancy import Inside
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.registry import GrowingTools, builtin_tools
+from wave_agent.tools.registry import EDITS_ON_CALL, GrowingTools, ToolsOnCall, builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     windows: Windows
     tools: Mapping[str, Tool]
     """Grows while MCP servers connect."""
+    on_call: ToolsOnCall
+    """Tools that the model may call although it was not offered them."""
     mcp: "McpSession | None"
     """The MCP servers, if any may run."""
     changes: FileChanges
@@ -157,6 +159,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         windows=windows,
         spending=Spending(windows.prices, foundation.max_cost),
         tools=own if mcp is None else GrowingTools(own, mcp.tools),
+        on_call=ToolsOnCall(changes),
         mcp=mcp,
         changes=changes,
         sandbox=sandbox,
@@ -207,7 +210,7 @@ def make_parts(ground: Ground) -> Parts:
             model=ground.model,
             draft=draft,
             window=window,
-            edits=[tool.name for tool in tools if tool.kind is ToolKind.EDITS],
+            edits=[*(tool.name for tool in tools if tool.kind is ToolKind.EDITS), *EDITS_ON_CALL],
             standing=lambda: [line for tool in tools for line in tool.standing()],
             permission_mode=lambda: calls.mode.value,
             renew=lambda: briefing.renew(calls.mode),
@@ -302,6 +305,8 @@ def _briefing(ground: Ground) -> Briefing:
         return ground.windows.current.profile is Profile.SMALL
 
     def compose(mode: PermissionMode, around: ProjectSurroundings) -> SystemPrompt:
+        nonlocal has_notebooks
+        has_notebooks = around.has_notebooks
         short, how = None, ""
         if is_small():
             from wave_agent.agent.small_models import INSTRUCTIONS, call_example  # lazy: only for such models
@@ -321,10 +326,12 @@ def _briefing(ground: Ground) -> Briefing:
         )
 
     specs = _Specs(ground.tools)
+    has_notebooks = False
 
     def tools() -> Sequence[ToolSpec]:
         if not is_small():
-            return specs.current()
+            late = ground.on_call.find(_FOR_NOTEBOOKS) if has_notebooks and _FOR_NOTEBOOKS not in ground.tools else None
+            return (*specs.current(), *(() if late is None else (specs.of(late),)))
         from wave_agent.agent.small_models import brief_specs  # lazy: only for such models
 
         return brief_specs(ground.tools.values())
@@ -351,6 +358,10 @@ def _said_by_servers(ground: Ground) -> dict[str, str]:
     }
 
 
+_FOR_NOTEBOOKS = "NotebookEdit"
+"""Offered in projects that contain notebooks."""
+
+
 class _Specs:
     """The tools as the model is told about them. Each is described once."""
 
@@ -359,11 +370,12 @@ class _Specs:
         self._described: dict[int, tuple[Tool, ToolSpec]] = {}
 
     def current(self) -> tuple[ToolSpec, ...]:
-        tools = list(self._tools.values())
-        for tool in tools:
-            if id(tool) not in self._described:
-                self._described[id(tool)] = tool, ToolSpec(tool.name, tool.description, tool.schema())
-        return tuple(self._described[id(tool)][1] for tool in tools)
+        return tuple(map(self.of, list(self._tools.values())))
+
+    def of(self, tool: Tool) -> ToolSpec:
+        if id(tool) not in self._described:
+            self._described[id(tool)] = tool, ToolSpec(tool.name, tool.description, tool.schema())
+        return self._described[id(tool)][1]
 
 
 def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner:
@@ -382,6 +394,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner
         hooks=hooks,
         tools=ground.tools,
         few=lambda: briefing.is_small,
+        on_call=ground.on_call.find,
         ahead=None if ground.mcp is None else ground.mcp.load,
         context=ToolContext(
             project_dir=Path(foundation.project),

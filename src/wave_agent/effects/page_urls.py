@@ -85,8 +85,8 @@ def parse_page_url(text: str) -> PageUrl:
 
 
 def secured(url: PageUrl) -> PageUrl:
-    """With https instead of http, unless the URL names a port, or a host that hardly has a certificate: an address, or a
-    name without a dot."""
+    """With https instead of http, unless the URL names a port, or a host that hardly has a certificate: an address, or
+    a name without a dot."""
     named = "." in url.host and ":" not in url.host and not url.host.replace(".", "").isdigit()
     if url.scheme != "http" or url.given_port is not None or not named or url.host.endswith(".localhost"):
         return url

@@ -19,12 +19,32 @@ _LONGEST_LINK = 2000
 _BLANKS = lazy_regex(r"[ \t\n\r\f\xa0]+")
 _UNSAFE = lazy_regex(r"[\x00-\x20\x7f()<>]")
 _BLOCKS = frozenset(
-    "address article aside body caption center details dd div dl dt fieldset figcaption figure footer form header "
-    "hgroup html legend main menu nav option p section summary table tbody tfoot thead".split()
+    {
+        *("address", "article", "aside", "body", "caption", "center", "details", "dd", "div", "dl", "dt", "fieldset"),
+        *(
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "header",
+            "hgroup",
+            "html",
+            "legend",
+            "main",
+            "menu",
+            "nav",
+            "option",
+        ),
+        *("p", "section", "summary", "table", "tbody", "tfoot", "thead"),
+    }
 )
-_DROPPED = frozenset("audio canvas datalist head object picture select svg template video".split())
+_DROPPED = frozenset(
+    {
+        *("audio", "canvas", "datalist", "head", "object", "picture", "select", "svg", "template", "video"),
+    }
+)
 """Elements without text for a reader. `title` in `head` is found all the same."""
-_NEVER_SHOWN = frozenset("iframe noembed noframes noscript script style".split())
+_NEVER_SHOWN = frozenset({"iframe", "noembed", "noframes", "noscript", "script", "style"})
 """Their content is one text."""
 
 
@@ -138,7 +158,7 @@ class _Reading:
             return True
         name, depth = self._dropped
         if tag.name == "base" and not tag.closes:
-            self._rebase(tag)
+            self.rebase(tag)
         if name == "head" and tag.name == "body":  # `head` may be left open
             self._dropped = None
             return False
@@ -147,26 +167,26 @@ class _Reading:
             self._dropped = None if depth < 0 else (name, depth)
         return True
 
-    def _rebase(self, tag: HtmlTag) -> None:
+    def rebase(self, tag: HtmlTag) -> None:
         self._base = _joined(self._base, tag.attributes.get("href", "")) or self._base
 
-    def _heading(self, tag: HtmlTag) -> None:
+    def heading(self, tag: HtmlTag) -> None:
         self._break(2)
         if not tag.closes:
             self._write(f"{'#' * int(tag.name[1])} ")
 
-    def _line_break(self, _: HtmlTag) -> None:
+    def line_break(self, _: HtmlTag) -> None:
         if self._literal:
             self._write("\n")
         else:
             self._break(1)
 
-    def _rule(self, _: HtmlTag) -> None:
+    def rule(self, _: HtmlTag) -> None:
         self._break(2)
         self._write("---")
         self._break(2)
 
-    def _list(self, tag: HtmlTag) -> None:
+    def listing(self, tag: HtmlTag) -> None:
         self._break(1 if self._lists else 2)
         if not tag.closes:
             self._lists.append(1 if tag.name == "ol" else -1)
@@ -174,7 +194,7 @@ class _Reading:
             self._lists.pop()
             self._break(1 if self._lists else 2)
 
-    def _item(self, tag: HtmlTag) -> None:
+    def item(self, tag: HtmlTag) -> None:
         self._break(1)
         if tag.closes:
             return
@@ -184,11 +204,11 @@ class _Reading:
         indent = "  " * min(max(len(self._lists) - 1, 0), _DEEPEST)
         self._write(f"{indent}{f'{number}.' if number > 0 else '-'} ")
 
-    def _quote(self, tag: HtmlTag) -> None:
+    def quote(self, tag: HtmlTag) -> None:
         self._break(2)
         self._quotes = max(0, self._quotes + (-1 if tag.closes else 1))
 
-    def _preformatted(self, tag: HtmlTag) -> None:
+    def preformatted(self, tag: HtmlTag) -> None:
         if tag.closes:
             if self._literal == 1:
                 self._write("```" if self._is_fresh else "\n```")
@@ -200,27 +220,27 @@ class _Reading:
             self._write("```\n")
         self._literal += 1
 
-    def _code(self, _: HtmlTag) -> None:
+    def code(self, _: HtmlTag) -> None:
         if not self._literal:
             self._write("`")
             self._is_fresh = False
 
-    def _row(self, tag: HtmlTag) -> None:
+    def row(self, tag: HtmlTag) -> None:
         if tag.closes and self._cells:
             self._write(" |")
         self._cells = 0
         self._break(1)
 
-    def _cell(self, tag: HtmlTag) -> None:
+    def cell(self, tag: HtmlTag) -> None:
         if not tag.closes:
             self._write(" | " if self._cells and not self._breaks else "| ")
             self._cells += 1
 
-    def _image(self, tag: HtmlTag) -> None:
+    def image(self, tag: HtmlTag) -> None:
         if (alt := " ".join(tag.attributes.get("alt", "").split())) and not tag.closes:
             self._write(f"[image: {alt}]")
 
-    def _anchor(self, tag: HtmlTag) -> None:
+    def anchor(self, tag: HtmlTag) -> None:
         self._end_link()
         target = "" if tag.closes else _joined(self._base, tag.attributes.get("href", ""))
         if target:
@@ -242,19 +262,19 @@ class _Reading:
 
 
 _TAGS: Mapping[str, Callable[[_Reading, HtmlTag], None]] = {
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Reading._heading),
-    **dict.fromkeys(("ul", "ol"), _Reading._list),
-    **dict.fromkeys(("td", "th"), _Reading._cell),
-    **dict.fromkeys(("code", "kbd", "samp", "tt"), _Reading._code),
-    "br": _Reading._line_break,
-    "hr": _Reading._rule,
-    "li": _Reading._item,
-    "blockquote": _Reading._quote,
-    "pre": _Reading._preformatted,
-    "tr": _Reading._row,
-    "img": _Reading._image,
-    "a": _Reading._anchor,
-    "base": _Reading._rebase,
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Reading.heading),
+    **dict.fromkeys(("ul", "ol"), _Reading.listing),
+    **dict.fromkeys(("td", "th"), _Reading.cell),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), _Reading.code),
+    "br": _Reading.line_break,
+    "hr": _Reading.rule,
+    "li": _Reading.item,
+    "blockquote": _Reading.quote,
+    "pre": _Reading.preformatted,
+    "tr": _Reading.row,
+    "img": _Reading.image,
+    "a": _Reading.anchor,
+    "base": _Reading.rebase,
 }
 
 

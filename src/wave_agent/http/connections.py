@@ -252,8 +252,8 @@ def _is_address(host: str) -> bool:
 async def connect(
     place: Address, proxy: Address | None, tls: Callable[[], ssl.SSLContext], seconds: float, *, at: str | None = None
 ) -> Connection:
-    """A new connection to `place`; with `at`, at this address of it. Raises `OSError` (which includes TLS errors) or one
-    of this module's errors."""
+    """A new connection to `place`; with `at`, to this address of it. Raises `OSError` (which includes TLS errors) or
+    one of this module's errors."""
     first = proxy or place
     host = at or first.host
     secure = tls() if "https" in {first.scheme, place.scheme} else None

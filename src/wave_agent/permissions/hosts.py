@@ -123,7 +123,8 @@ class HostList:
             return None
         if named and not any(form.is_link_local or form.is_multicast or form.is_unspecified for form in forms):
             return None
-        return f"it leads to the private address {address}; to permit that, {self._how_to_permit(host, address, named=named)}"
+        how = self._how_to_permit(host, address, named=named)
+        return f"it leads to the private address {address}; to permit that, {how}"
 
     def _how_to_permit(self, host: str, address: str, *, named: bool) -> str:
         return f"list {'the address' if named else 'that host or address'} in sandbox.network"
@@ -138,8 +139,8 @@ class PageHosts(HostList):
     `Net(…)` names the host or the address."""
 
     def __init__(self, host: str, *, restricting: Sequence[Rule], allowing: Sequence[Rule]) -> None:
-        """`restricting` are the rules that deny or ask. A call to `host` was permitted in spite of them: those that mean
-        its name have been answered, all others may still mean its addresses."""
+        """`restricting` are the rules that deny or ask. A call to `host` was permitted in spite of them: those that
+        mean its name have been answered, all others may still mean its addresses."""
         named = [rule.pattern for rule in allowing if rule.tool == NET and rule.pattern is not None]
         about_hosts = [rule.pattern for rule in restricting if rule.tool in (NET, FETCH) and rule.pattern is not None]
         super().__init__(

@@ -62,14 +62,15 @@ class Edit(Tool):
             return refusal.result()
 
     def _edit(self, call: EditInput, swap: "Replacement", path: str, seen: Seen | None) -> ToolResult:
-        count = 0
+        counts: list[int] = []
 
         def change(text: str) -> str:
-            nonlocal count
             after, count = swap.apply(text, path)
+            counts.append(count)
             return after
 
         edited = self._files.edit(path, seen, change)
+        (count,) = counts
         times = "" if count == 1 else f" {count:,} times"
         return ToolResult(
             content=f"Edited {path}{times}.\n{edited.diff}",
@@ -139,9 +140,7 @@ class Replacement(Struct, frozen=True, kw_only=True):
         """Why it cannot be meant, whatever the text."""
         if self.old == self.new:
             return "old_string and new_string are identical: there is nothing to change"
-        if _SURROGATE.search(self.new):
-            return "new_string contains a lone surrogate, which no file can contain"
-        return ""
+        return why_unwritable(self.new, "new_string")
 
     def apply(self, text: str, path: str) -> tuple[str, int]:
         """The new text and the number of replacements. Raises `FileRefusedError` unless the meaning is clear."""
@@ -169,6 +168,11 @@ class Replacement(Struct, frozen=True, kw_only=True):
             return _NEWLINE.sub(newline[0] if newline else usual, self.new)
 
         return pattern.subn(new, text, count=0 if self.everywhere else 1)
+
+
+def why_unwritable(text: str, field: str) -> str:
+    """Why no file can contain this text, the value of a field. Empty: one can."""
+    return f"{field} contains a lone surrogate, which no file can contain" if _SURROGATE.search(text) else ""
 
 
 def _hint(text: str, old: str) -> str:

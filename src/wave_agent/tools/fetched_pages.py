@@ -122,8 +122,8 @@ def _result(found: ReadPage, asked: PageUrl, wanted: str, milliseconds: float) -
 def _moved(page: FetchedPage) -> str:
     assert page.moved_to is not None
     return (
-        f"{page.url.text} redirects to {page.moved_to.text} (status {page.status}), which is another place. Nothing was "
-        "fetched from there. If you need that page, call WebFetch with its URL."
+        f"{page.url.text} redirects to {page.moved_to.text} (status {page.status}), which is another place. Nothing "
+        "was fetched from there. If you need that page, call WebFetch with its URL."
     )
 
 

@@ -49,9 +49,7 @@ class MultiEdit(Tool):
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: MultiEditInput = arguments
-        swaps = [
-            Replacement(old=one.old_string, new=one.new_string, everywhere=one.replace_all) for one in call.edits
-        ]
+        swaps = [Replacement(old=one.old_string, new=one.new_string, everywhere=one.replace_all) for one in call.edits]
         for number, swap in enumerate(swaps, 1):
             if swap.problem:
                 raise ToolInputError(f"MultiEdit: edit {number} of {len(swaps)}: {swap.problem}")

@@ -18,7 +18,7 @@ from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.rules.rule import Places
 from wave_agent.text import strip_controls
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import every_tool
 from wave_agent.workshop.cases import (
     SUFFIXES,
     WORDS,
@@ -139,7 +139,7 @@ def bench_of(foundation: Foundation) -> Bench:
         own_environment=python.environment,
         runner=hook_runner_for(settings, foundation.hook_environment),
         left_out=foundation.gathered.left_out,
-        tools={tool.name: tool for tool in builtin_tools()},
+        tools={tool.name: tool for tool in every_tool()},
         judge=ProjectJudge(
             places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
             rules=settings.rules,
