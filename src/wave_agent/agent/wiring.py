@@ -28,7 +28,7 @@ from wave_agent.agent.system_prompt import PromptFacts, SystemPrompt, mode_words
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError, SettingsError
-from wave_agent.hooks.events import EVENTS
+from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
@@ -189,7 +189,7 @@ def make_parts(ground: Ground) -> Parts:
     """Connects what a turn works with."""
     foundation, window, tools = ground.foundation, ground.windows.current, ground.tools.values()
     hooks = _hooks(ground)
-    briefing = _briefing(ground)
+    briefing = _briefing(ground, hooks)
     calls = _calls(ground, hooks, briefing)
     draft = _draft(ground, briefing, window)
     return Parts(
@@ -274,7 +274,12 @@ def _hooks(ground: Ground) -> HookManager:
     )
 
 
-def _briefing(ground: Ground) -> Briefing:
+def _on_call(ground: Ground, hooks: HookManager, name: str) -> Tool | None:
+    """A tool that is loaded when it is called. Not if a guard of Edit does not see it: it would be a way around."""
+    return None if hooks.overlooks(HookEvent.PRE_TOOL_USE, name, "Edit") else ground.on_call.find(name)
+
+
+def _briefing(ground: Ground, hooks: HookManager) -> Briefing:
     """A caller's own system prompt replaces ours. Plan mode and the sandbox are always mentioned. Instructions that are
     omitted are noted."""
     foundation, options, sandbox = ground.foundation, ground.foundation.options, ground.sandbox
@@ -330,7 +335,8 @@ def _briefing(ground: Ground) -> Briefing:
 
     def tools() -> Sequence[ToolSpec]:
         if not is_small():
-            late = ground.on_call.find(_FOR_NOTEBOOKS) if has_notebooks and _FOR_NOTEBOOKS not in ground.tools else None
+            missing = has_notebooks and _FOR_NOTEBOOKS not in ground.tools
+            late = _on_call(ground, hooks, _FOR_NOTEBOOKS) if missing else None
             return (*specs.current(), *(() if late is None else (specs.of(late),)))
         from wave_agent.agent.small_models import brief_specs  # lazy: only for such models
 
@@ -394,7 +400,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing) -> CallRunner
         hooks=hooks,
         tools=ground.tools,
         few=lambda: briefing.is_small,
-        on_call=ground.on_call.find,
+        on_call=partial(_on_call, ground, hooks),
         ahead=None if ground.mcp is None else ground.mcp.load,
         context=ToolContext(
             project_dir=Path(foundation.project),

@@ -59,10 +59,10 @@ class ReadablePage(Struct, frozen=True):
 
 def readable_page(html: str, url: str = "") -> ReadablePage:
     """`url` is where the page is from: links become absolute."""
-    return _Reading(url).read(html)
+    return _PageWriter(url).read(html)
 
 
-class _Reading:
+class _PageWriter:
     """One page, token by token."""
 
     def __init__(self, url: str) -> None:
@@ -261,20 +261,20 @@ class _Reading:
             del self._pieces[start - 1 :]
 
 
-_TAGS: Mapping[str, Callable[[_Reading, HtmlTag], None]] = {
-    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Reading.heading),
-    **dict.fromkeys(("ul", "ol"), _Reading.listing),
-    **dict.fromkeys(("td", "th"), _Reading.cell),
-    **dict.fromkeys(("code", "kbd", "samp", "tt"), _Reading.code),
-    "br": _Reading.line_break,
-    "hr": _Reading.rule,
-    "li": _Reading.item,
-    "blockquote": _Reading.quote,
-    "pre": _Reading.preformatted,
-    "tr": _Reading.row,
-    "img": _Reading.image,
-    "a": _Reading.anchor,
-    "base": _Reading.rebase,
+_TAGS: Mapping[str, Callable[[_PageWriter, HtmlTag], None]] = {
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _PageWriter.heading),
+    **dict.fromkeys(("ul", "ol"), _PageWriter.listing),
+    **dict.fromkeys(("td", "th"), _PageWriter.cell),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), _PageWriter.code),
+    "br": _PageWriter.line_break,
+    "hr": _PageWriter.rule,
+    "li": _PageWriter.item,
+    "blockquote": _PageWriter.quote,
+    "pre": _PageWriter.preformatted,
+    "tr": _PageWriter.row,
+    "img": _PageWriter.image,
+    "a": _PageWriter.anchor,
+    "base": _PageWriter.rebase,
 }
 
 

@@ -47,6 +47,9 @@ class MultiEdit(Tool):
     def __init__(self, known: KnownFiles, changes: FileChanges) -> None:
         self._files = EditableFiles(known, changes)
 
+    def other_names(self) -> tuple[str, ...]:
+        return ("Edit",)
+
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: MultiEditInput = arguments
         swaps = [Replacement(old=one.old_string, new=one.new_string, everywhere=one.replace_all) for one in call.edits]

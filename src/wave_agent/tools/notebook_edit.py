@@ -53,6 +53,9 @@ class NotebookEdit(Tool):
     def __init__(self, known: KnownFiles, changes: FileChanges) -> None:
         self._files = EditableFiles(known, changes)
 
+    def other_names(self) -> tuple[str, ...]:
+        return ("Edit",)
+
     def parse(self, tool_input: Mapping[str, Any]) -> Any:
         call: NotebookEditInput = super().parse(tool_input)
         if call.edit_mode == "insert" and call.cell_type is UNSET:
@@ -85,7 +88,7 @@ class NotebookEdit(Tool):
                 raise FileRefusedError(f"{path}: {error}.") from None
 
         edited = self._files.edit(path, seen, change)
-        diff = unified_diff(step.before, "" if call.edit_mode == "delete" else call.new_source)
+        diff = unified_diff(_ended(step.before), _ended("" if call.edit_mode == "delete" else call.new_source))
         return ToolResult(
             content=f"{_DONE[call.edit_mode]} cell {step.cell} of {path}.\n{diff}".rstrip(),
             response={
@@ -101,6 +104,11 @@ class NotebookEdit(Tool):
             },
             original=edited.before,
         )
+
+
+def _ended(source: str) -> str:
+    """The last line of a cell needs no end, so its absence is not worth a remark."""
+    return source if source.endswith("\n") or not source else f"{source}\n"
 
 
 _DONE: Mapping[EditMode, str] = {"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}

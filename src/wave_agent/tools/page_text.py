@@ -88,5 +88,5 @@ def _decoded(body: bytes, encoding: str | None) -> str:
         return body.decode()
     except UnicodeDecodeError as error:
         # The last character of a page that was cut may be incomplete. Any other stray byte is from an older encoding.
-        is_cut = error.start > len(body) - 4
+        is_cut = error.reason == "unexpected end of data"
         return body.decode("utf-8" if is_cut else "windows-1252", "replace")

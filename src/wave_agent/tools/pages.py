@@ -4,6 +4,7 @@ Loaded with the first page.
 """
 
 import asyncio
+import os
 import ssl
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -214,7 +215,9 @@ def _explained(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer."
     if isinstance(error, OSError):
-        return f"{one_line(error.strerror or str(error), 200)}."
+        number = error.errno or 0
+        known = os.strerror(number) if number > 0 else error.strerror or str(error)
+        return f"{one_line(known, 200)}."
     return f"{one_line(str(error), 200)}."
 
 
