@@ -37,7 +37,8 @@ HERE = "https://a.example/docs/page"
         ("<a href='x'><p>card</p></a>tail", "[card](https://a.example/docs/x)tail"),
         ("<a href='x'>one<a href='y'>two", "[one](https://a.example/docs/x)[two](https://a.example/docs/y)"),
         ("<a href='x'></a>rest", "rest"),
-        ("<a href='#top'>top</a> <a href='javascript:x()'>js</a> <a href='http://['>bad</a> <a>none</a>", "top js bad none"),
+        ("<a href='#top'>top</a> <a href='javascript:x()'>js</a>", "top js"),
+        ("<a href='http://['>bad</a> <a>none</a>", "bad none"),
         ("<a href='x y(1)'>odd</a>", "[odd](https://a.example/docs/x%20y%281%29)"),
         (f"<a href='{'x' * 3000}'>long</a>", "long"),
         ("<base href='/other/'><a href=x>b</a>", "[b](https://a.example/other/x)"),
@@ -104,12 +105,12 @@ def work_for(html: str) -> int:
     ["<a ", "<!--", "<a b='", "</a ", "<div>", "<a href=x>", "<title>", "<ul><li>", "<pre>", "<td>x", "&#1", "<"],
 )
 def test_hostile_nesting_takes_time_in_proportion(piece: str) -> None:
-    short, long = (work_for(piece * times) for times in (200, 800))
+    short, long = (work_for(piece * times) for times in (60, 240))
     assert long < 6 * short + 1000
 
 
 def test_a_page_that_is_too_long_is_cut() -> None:
-    page = readable_page("<p>word " * 300_000)
+    page = readable_page(f"<p>{'word ' * 210_000}<p>end")
     assert not page.is_whole
     assert len(page.text) < 1_100_000
 

@@ -135,6 +135,8 @@ class _PageWriter:
 
     def _break(self, lines: int) -> None:
         """The next text starts a line, after an empty one if `lines` is 2."""
+        if self._link is not None and self._link[0] == len(self._pieces):
+            return  # a block inside of a link: it starts with the link
         self._breaks = max(self._breaks, lines)
         self._is_fresh = True
 
