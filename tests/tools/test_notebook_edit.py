@@ -187,3 +187,44 @@ def test_values_that_other_readers_refuse_stay_as_they_are() -> None:
     assert json.loads(replace_cell(found, 0, "x"))["cells"][0]["source"] == ["x"]
     with pytest.raises(NotebookError):
         read_notebook('{"cells": {}}')
+
+
+def test_a_cell_is_found_by_its_id_or_its_place() -> None:
+    found = read_notebook(written(notebook(CODE, TEXT, {"source": []}, minor=4)))
+    assert [found.find(name) for name in ("a1", "b2", "cell-2", "cell-0")] == [0, 1, 2, 0]
+    for wrong in ("cell-3", "c"):
+        with pytest.raises(NotebookError, match="the cells are a1, b2, cell-2"):
+            found.find(wrong)
+    with pytest.raises(NotebookError, match="2 cells have the id"):
+        read_notebook(written(notebook(CODE, CODE))).find("a1")
+    with pytest.raises(NotebookError, match=r"cell-19, …$"):
+        read_notebook(written(notebook(*[{"source": ""}] * 21))).find("x")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"cells": [1]}', '{"cells": [{}}', '{"cells": [], "cells": []}', "[" * 9999]
+)
+def test_what_is_no_notebook_is_an_error(text: str) -> None:
+    with pytest.raises(NotebookError, match="not a notebook"):
+        read_notebook(text)
+
+
+@pytest.mark.parametrize(
+    "text", [written(notebook()), json.dumps(notebook()), written(notebook()).replace("\n", "\r\n")]
+)
+def test_an_empty_notebook_gets_its_first_cell_and_loses_its_last(text: str) -> None:
+    filled = insert_cell(read_notebook(text), 0, "a\nb", "code", "k")
+    (cell,) = read_notebook(filled).cells
+    assert (cell.source, cell.cell_type, cell.value["id"]) == ("a\nb", "code", "k")
+    assert delete_cell(read_notebook(filled), 0) == text
+    if text == written(notebook()):
+        assert filled == written(json.loads(filled))
+
+
+@pytest.mark.parametrize("kind", ["code", "markdown"])
+def test_a_cell_without_a_source_or_of_another_type_is_written_anew(kind: Any) -> None:
+    text = written(notebook({"cell_type": "markdown", "metadata": {}}, TEXT))
+    found = read_notebook(text)
+    assert read_notebook(replace_cell(found, 0, "x", kind)).cells[0].source == "x"
+    other = json.loads(replace_cell(found, 1, "y = 1", "code"))["cells"][1]
+    assert other == {**TEXT, "cell_type": "code", "execution_count": None, "outputs": [], "source": ["y = 1"]}
