@@ -45,7 +45,7 @@ class Web:
                 self.end_headers()
                 self.wfile.write(b"<h1>Hello</h1><p>from <a href=/b>there</a>")
 
-            def log_message(self, *_: Any) -> None: ...
+            def log_message(self, format: str, *_: Any) -> None: ...
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
