@@ -17,6 +17,7 @@ PURE := \
 	src/wave_agent/agent/command_text.py \
 	src/wave_agent/rules/path_patterns.py \
 	src/wave_agent/rules/conditions.py \
+	src/wave_agent/rules/pages.py \
 	src/wave_agent/rules/touched.py \
 	src/wave_agent/hooks/accidental_exit.py \
 	src/wave_agent/hooks/compatibility.py \
@@ -38,6 +39,9 @@ PURE := \
 	src/wave_agent/hooks/stage.py \
 	src/wave_agent/hooks/verdicts.py \
 	src/wave_agent/formats/json_edits.py \
+	src/wave_agent/formats/html_text.py \
+	src/wave_agent/formats/html_tokens.py \
+	src/wave_agent/formats/notebook_edits.py \
 	src/wave_agent/messages.py \
 	src/wave_agent/models/conversion.py \
 	src/wave_agent/permissions/decision.py \

@@ -199,15 +199,20 @@ def guard_hosts() -> str:
 
 
 def modes() -> str:
-    kinds = {ToolKind.READS: "reading", ToolKind.EDITS: "editing files", ToolKind.ACTS: "everything else"}
+    kinds = {
+        ToolKind.READS: "reading",
+        ToolKind.FETCHES: "fetching pages",
+        ToolKind.EDITS: "editing files",
+        ToolKind.ACTS: "everything else",
+    }
     rows = []
     for mode in PermissionMode:
         allowed = MODE_ALLOWS[mode]
         rows.append([code(mode), *("runs" if kind in allowed else "asks" for kind in ToolKind)])
         if mode is PermissionMode.PLAN:
-            rows[-1][2:] = ["denied", "denied"]
+            rows[-1][3:] = ["denied", "denied"]
         if mode is PermissionMode.DONT_ASK:
-            rows[-1][1:] = ["denied"] * 3
+            rows[-1][1:] = ["denied"] * len(kinds)
     return table(["mode", *(kinds[kind] for kind in ToolKind)], rows)
 
 

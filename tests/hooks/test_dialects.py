@@ -162,6 +162,25 @@ def test_what_was_edited_has_both_strings() -> None:
     assert given("Edit", {"content": "[redacted]"}, old_string="x") == {"content": "[redacted]"}
 
 
+def test_several_edits_a_cell_and_a_page_have_the_shapes_that_hooks_know() -> None:
+    edits = [{"old_string": "x", "new_string": "y"}]
+    many = {"success": True, "content": "Made 1 edit", "filePath": "/a", "edits": [], "replacements": [1], "diff": ""}
+    assert given("MultiEdit", many, Aside(original="x"), file_path="/a", edits=edits) == {
+        "edits": edits, "originalFileContents": "x", "filePath": "/a", "structuredPatch": [], "originalFile": "x",
+        "userModified": False, "success": True,
+    }  # fmt: skip
+    cell = {"notebook_path": "/n", "cell_id": "a", "cell_type": "code", "language": "python", "edit_mode": "replace"}
+    ours = {**cell, "new_source": "x", "filePath": "/n", "success": True, "content": "Replaced", "diff": ""}
+    assert given("NotebookEdit", ours, Aside(original="{}"), notebook_path="/n") == {
+        **cell, "new_source": "x", "original_file": "{}", "filePath": "/n", "structuredPatch": [], "originalFile": "{}",
+        "userModified": False, "success": True,
+    }  # fmt: skip
+    page = {"url": "https://a/", "code": 200, "codeText": "OK", "bytes": 3, "durationMs": 1.5}
+    assert given("WebFetch", {**page, "content": "[Page] abc", "success": True}) == {**page, "result": "[Page] abc"}
+    for tool in ("MultiEdit", "NotebookEdit", "WebFetch"):
+        assert given(tool, {"content": "[redacted]"}) == {"content": "[redacted]"}
+
+
 def test_what_was_read_and_what_a_server_answered() -> None:
     assert given("Read", {"content": "1\tx", "file": {"content": "x"}}) == {"type": "text", "file": {"content": "x"}}
     assert given("Read", {"type": "image", "file": {}})["type"] == "image"

@@ -25,7 +25,7 @@ from wave_agent.permissions.decision import (
 from wave_agent.rules.rule import Places, parse_rule, uncovered
 
 PLACES = Places("/srv/project", "/home/me")
-TOOLS = {ToolKind.READS: "Read", ToolKind.EDITS: "Edit", ToolKind.ACTS: "Bash"}
+TOOLS = {ToolKind.READS: "Read", ToolKind.FETCHES: "WebFetch", ToolKind.EDITS: "Edit", ToolKind.ACTS: "Bash"}
 SAYS: dict[str, Effect] = {
     "allow": Approve("looks safe"),
     "ask": Ask("are you sure?"),
@@ -42,8 +42,8 @@ UNASKED = {
     PermissionMode.PLAN: ({ToolKind.READS}, set()),
     PermissionMode.DONT_ASK: (set(), set()),
     PermissionMode.BYPASS: (
-        {ToolKind.READS, ToolKind.EDITS, ToolKind.ACTS},
-        {ToolKind.READS, ToolKind.EDITS, ToolKind.ACTS},
+        {ToolKind.READS, ToolKind.FETCHES, ToolKind.EDITS, ToolKind.ACTS},
+        {ToolKind.READS, ToolKind.FETCHES, ToolKind.EDITS, ToolKind.ACTS},
     ),
 }
 
@@ -84,7 +84,7 @@ def test_every_combination_is_answered_in_the_documented_order(hooks: tuple[str,
     for rules, kind, inside, protected, own in product(
         RULE_SETS, ToolKind, (True, False), (None, "/srv/project/.git/config"), (False, True)
     ):
-        limited = mode == "plan" and kind is not ToolKind.READS and not own
+        limited = mode == "plan" and kind in (ToolKind.EDITS, ToolKind.ACTS) and not own
         denied = "deny" in rules or bool({"deny", "stop"} & {*hooks}) or limited
         questioned = protected is not None or "ask" in rules or "ask" in hooks
         granted = own or "allow" in hooks or "allow" in rules or kind in UNASKED[mode][0 if inside else 1]

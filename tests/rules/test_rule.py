@@ -349,10 +349,10 @@ def test_the_name_of_an_mcp_tool_is_written_as_the_model_sees_it() -> None:
 
 def test_a_tool_that_takes_no_pattern_is_refused_with_the_tools_that_do() -> None:
     with pytest.raises(RuleError) as refused:
-        parse_rule("WebFetch(domain:example.org)")
+        parse_rule("WebSearch(domain:example.org)")
     message = str(refused.value)
-    assert message.startswith('"WebFetch(domain:example.org)": only Bash, Read, Write, Edit, ')
-    assert 'write "WebFetch" for every call of that tool' in message
+    assert message.startswith('"WebSearch(domain:example.org)": only Bash, Read, Write, Edit, ')
+    assert 'write "WebSearch" for every call of that tool' in message
     assert "MultiEdit, NotebookEdit, Glob, Grep" in message
 
 

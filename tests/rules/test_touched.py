@@ -93,16 +93,16 @@ def test_a_net_rule_is_a_host(rule: str) -> None:
 
 
 @rows("rule", ["Net", "Net(*)", "net(example.com)"])
-def test_a_net_rule_allows_nothing(rule: str) -> None:
-    with pytest.raises(RuleError, match="can only deny or ask"):
-        parse_rule(rule, Purpose.PERMIT)
+def test_a_net_rule_allows_no_command(rule: str) -> None:
     assert not parse_rule(rule).matches("Bash", {"command": "curl example.com"}, PLACES, Purpose.PERMIT)
+    assert parse_rule(rule).matches("WebFetch", {"url": "https://example.com/x"}, PLACES, Purpose.PERMIT)
 
 
 def test_a_tool_that_someone_called_net_falls_under_every_net_rule() -> None:
     rule = parse_rule("Net(example.com)")
     assert rule.matches("Net", {}, PLACES)
     assert not rule.matches("Net", {}, PLACES, Purpose.PERMIT)
+    assert not parse_rule("Net").matches("Net", {}, PLACES, Purpose.PERMIT)
 
 
 def test_without_effects_only_the_tool_and_its_input_decide() -> None:

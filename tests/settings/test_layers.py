@@ -257,7 +257,7 @@ def test_a_network_that_cannot_be_read_is_off(value: Any, place: tuple[int, ...]
 
 
 @rows("kind", ["deny", "ask"])
-@rows(("value", "place"), [(["Bash", "Ba sh("], 1), ([5], 0), ([None], 0), (["Read()"], 0), (["WebFetch(x)"], 0)])
+@rows(("value", "place"), [(["Bash", "Ba sh("], 1), ([5], 0), ([None], 0), (["Read()"], 0), (["WebFetch(x/y)"], 0)])
 def test_a_rule_that_restricts_and_cannot_be_read_stops_the_start(kind: str, value: list[Any], place: int) -> None:
     found = merged(user={"permissions": {kind: value}})
     issue = the_issue(found)

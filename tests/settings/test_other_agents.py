@@ -129,9 +129,9 @@ def test_only_hooks_rules_and_variables_of_a_foreign_file_count(checkout: Checko
             "permissions": {
                 "defaultMode": "bypassPermissions",
                 "additionalDirectories": ["/"],
-                "deny": ["Read(.env)", "WebFetch(domain:x.org)"],
+                "deny": ["Read(.env)", "WebFetch(domain:x.org)", "WebFetch(https://z.org/*)"],
                 "ask": ["Bash(git push:*)"],
-                "allow": ["Bash(ls:*)", "WebFetch(domain:y.org)"],
+                "allow": ["Bash(ls:*)", "WebFetch(domain:y.org)", "WebFetch(https://z.org/*)"],
             },
         },
     )
@@ -139,9 +139,9 @@ def test_only_hooks_rules_and_variables_of_a_foreign_file_count(checkout: Checko
     assert settings.issues == ()
     assert (settings.model, settings.strict_hooks, settings.default_mode.value) == (None, False, "default")
     assert settings.additional_directories == ()
-    assert [rule.text for rule in settings.rules.deny] == ["Read(.env)", "WebFetch"]
+    assert [rule.text for rule in settings.rules.deny] == ["Read(.env)", "WebFetch(domain:x.org)", "WebFetch"]
     assert [rule.text for rule in settings.rules.ask] == ["Bash(git push:*)"]
-    assert [rule.text for rule in settings.rules.allow] == ["Bash(ls:*)"]
+    assert [rule.text for rule in settings.rules.allow] == ["Bash(ls:*)", "WebFetch(domain:y.org)"]
     assert settings.env == {"A": "1"}
 
 

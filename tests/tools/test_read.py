@@ -246,8 +246,8 @@ class TestNotebooks:
 
     async def test_a_notebook_is_shown_as_its_cells(self, session: Session) -> None:
         assert await self.read(session, self.NOTEBOOK) == [
-            "[Notebook: 2 cells, python. The cells are shown; Edit changes the underlying JSON]",
-            "[Cell 1: markdown]",
+            "[Notebook: 2 cells, python. NotebookEdit changes a cell, Edit the underlying JSON]",
+            "[Cell 1: markdown, id cell-0]",
             "# Title",
             "text",
             "[Cell 2: code, id c2]",

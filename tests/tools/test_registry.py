@@ -8,9 +8,11 @@ import pytest
 
 from tests.rows import rows
 from tests.tools.session import Session
+from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions.decision import ToolKind
+from wave_agent.rules.rule import PATH_FIELDS
 from wave_agent.tools.base import Tool, ToolInputError
-from wave_agent.tools.registry import builtin_tools, find_tool
+from wave_agent.tools.registry import builtin_tools, every_tool, find_tool
 
 INPUTS = {
     "Bash": (ToolKind.ACTS, ["command", "timeout", "description", "run_in_background"]),
@@ -25,6 +27,7 @@ INPUTS = {
         ["pattern", "path", "glob", "output_mode", "-i", "-n", "-A", "-B", "-C", "head_limit", "multiline"],
     ),
     "TodoWrite": (ToolKind.READS, ["todos"]),
+    "WebFetch": (ToolKind.FETCHES, ["url", "prompt"]),
 }
 
 
@@ -36,6 +39,18 @@ def test_names_kinds_and_inputs_are_those_that_hooks_and_rules_know() -> None:
 def test_the_schemas_that_are_written_down_are_those_of_the_inputs() -> None:
     for tool in builtin_tools():
         assert json.dumps(tool.schema()) == json.dumps(Tool.schema(tool)), f"{tool.name}: run make docs"
+
+
+def test_tools_that_are_not_offered_can_be_called_and_are_known_to_hooks_and_rules() -> None:
+    late = {tool.name: (tool.kind, list(tool.schema()["properties"])) for tool in every_tool()[len(INPUTS) :]}
+    assert late == {
+        "MultiEdit": (ToolKind.EDITS, ["file_path", "edits"]),
+        "NotebookEdit": (ToolKind.EDITS, ["notebook_path", "cell_id", "new_source", "cell_type", "edit_mode"]),
+    }
+    assert {tool.name for tool in every_tool()} <= set(KNOWN_TOOLS)
+    assert all(tool.schema()["additionalProperties"] is False for tool in every_tool())
+    fields = {tool.name: tool.path_fields for tool in every_tool() if tool.path_fields}
+    assert {name: (field,) for name, field in PATH_FIELDS.items()} == fields
 
 
 def test_fields_with_a_path_are_known() -> None:
@@ -71,6 +86,7 @@ def test_what_the_model_is_told_of_them_is_short() -> None:
         ("str_replace_based_edit_tool", "Edit"),
         ("MultiEdit", "Edit"),
         ("LS", "Glob"),
+        ("fetch_url", "WebFetch"),
         ("grep_search", "Grep"),
         ("todo_write", "TodoWrite"),
         ("update_plan", "TodoWrite"),

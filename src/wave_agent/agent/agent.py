@@ -40,7 +40,7 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.messages import Message, ToolBlock
 from wave_agent.models.base import ApiName, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
-from wave_agent.rules.rule import Purpose, RuleError, parse_rule
+from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.settings.layers import Settings, SourceName
 from wave_agent.settings.sources import Trust
@@ -299,7 +299,7 @@ class Agent:
     def allow(self, rule: str) -> None:
         """Adds an allow rule for this session. Raises `SettingsError` if it is invalid."""
         try:
-            self._parts.calls.allow(parse_rule(rule, Purpose.PERMIT))
+            self._parts.calls.allow(parse_rule(rule))
         except RuleError as error:
             raise SettingsError(str(error)) from None
 

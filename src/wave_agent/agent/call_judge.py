@@ -20,7 +20,7 @@ from wave_agent.messages import TextBlock
 from wave_agent.permissions.decision import INSTEAD, Deny, JudgedCall, Permission, Ruling, ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.text import strip_controls
-from wave_agent.tools.base import Tool, ToolInputError
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError
 
 
 class Reviewed(Struct, frozen=True):
@@ -153,15 +153,16 @@ class CallJudge:
         authority: Authority,
         asker: PermissionAsker,
         results: CallResults,
-        start: str,
+        context: ToolContext,
         notify: Callable[[str], None],
     ) -> None:
-        """`start` is where relative paths start. `notify` shows the user why a call was denied."""
+        """`context` is that of the session. `notify` shows the user why a call was denied."""
         self._review = review
         self._authority = authority
         self._asker = asker
         self._results = results
-        self._start = start
+        self._context = context
+        self._start = str(context.cwd)
         self._notify = notify
 
     async def judge(
@@ -242,9 +243,11 @@ class CallJudge:
         return await self._ask_user(call, subject, permission, permitted)
 
     def _beyond_border(self, tool: Tool, tool_input: Mapping[str, Any]) -> str | None:
-        """Why a path of this call must not be written, whatever has been permitted."""
+        """Why the call must not run, whatever has been permitted: it would write to a path or reach a host beyond the
+        sandbox."""
         written = tool.paths(tool_input) if tool.kind is ToolKind.EDITS else ()
-        return next((why for path in written if (why := self._authority.border(path)) is not None), None)
+        beyond = (why for path in written if (why := self._authority.border(path)) is not None)
+        return next(beyond, None) or tool.why_impossible(tool_input, self._context)
 
     async def _ask(
         self, call: RequestedCall, tool: Tool, subject: JudgedCall, question: Permission, permitted: PermittedCall

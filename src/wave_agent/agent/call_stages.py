@@ -73,7 +73,7 @@ class CallStages:
                 hooks=hooks, authority=authority, messages=messages, context=context, approver=approver, emit=emit
             ),
             results=results,
-            start=str(context.cwd),
+            context=context,
             notify=messages.add_notice_block,
         )
         self._use = ToolUse(

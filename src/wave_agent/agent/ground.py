@@ -22,6 +22,7 @@ from wave_agent.system.orphans import Leftovers
 from wave_agent.system.reentrancy import Inside
 from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import FileChanges
+from wave_agent.tools.registry import ToolsOnCall
 
 if TYPE_CHECKING:
     from wave_agent.mcp.session import McpSession
@@ -45,6 +46,8 @@ class Ground(Struct, frozen=True, kw_only=True):
     windows: Windows
     tools: Mapping[str, Tool]
     """Grows while MCP servers connect."""
+    on_call: ToolsOnCall
+    """Tools that the model may call although it was not offered them."""
     mcp: "McpSession | None"
     """The MCP servers, if any may run."""
     changes: FileChanges

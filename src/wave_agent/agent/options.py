@@ -46,6 +46,7 @@ from wave_agent.tools.base import Tool
 if TYPE_CHECKING:
     from wave_agent.mcp.values import Elicit, McpHost
     from wave_agent.models.facts import ModelFacts
+    from wave_agent.permissions.hosts import Network
     from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.sandbox import Sandbox
     from wave_agent.settings.agent_definitions import AgentDefinition
@@ -478,10 +479,20 @@ def sandbox_for(foundation: Foundation, session_id: str) -> "Sandbox":
         protected=replace(foundation.protected, directories=(*foundation.protected.directories, *inner)),
         state=home,
         outputs=transcript_file(home, project, session_id).with_suffix(""),
-        network=settings.sandbox_network,
+        network=_sandbox_network(settings),
         environment=foundation.environment,
         denied=settings.rules.deny,
     )
+
+
+def _sandbox_network(settings: Settings) -> "Network":
+    """What commands can reach: what the setting says, and the hosts that allow rules name. Managed settings stay."""
+    network = settings.sandbox_network
+    if network is True or "sandbox_network" in settings.managed:
+        return network
+    from wave_agent.permissions.hosts import allowed_hosts  # lazy: only with --sandbox
+
+    return (*(network or ()), *allowed_hosts(settings.rules.allow)) or False
 
 
 _AFTER_THE_REQUEST = 0.01

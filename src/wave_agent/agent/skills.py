@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from wave_agent.agent.command_text import fill_arguments
 from wave_agent.permissions.decision import ToolKind
-from wave_agent.rules.rule import Purpose, Rule, RuleError, parse_rule
+from wave_agent.rules.rule import Rule, RuleError, parse_rule
 from wave_agent.settings.extensions import ExtensionFile, Extensions
 from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import did_you_mean, one_line, reveal
@@ -70,7 +70,7 @@ def allowed_by(file: ExtensionFile) -> tuple[tuple[Rule, ...], list[str]]:
     problems: list[str] = []
     for text in texts:
         try:
-            rules.append(parse_rule(str(text), Purpose.PERMIT))
+            rules.append(parse_rule(str(text)))
         except RuleError as error:
             problems.append(reveal(f"{file.place('allowed-tools')}: ignored: {error}"))
     return tuple(rules), problems

@@ -24,7 +24,7 @@ from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import one_line
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.changes.of_subagents import SubagentChanges
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import ToolsOnCall, builtin_tools
 
 _SHOWN = 100
 """Characters of one line about a call."""
@@ -82,6 +82,7 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
         messages=messages,
         windows=windows,
         tools=tools,
+        on_call=ToolsOnCall(changes, definition.has_tool),
         changes=changes,
         spending=Spending(windows.prices, above=above.spending),
         count=RequestCount(definition.max_turns, above.count),

@@ -6,11 +6,14 @@ Nothing here is worth waiting for, and nothing here may run code from the reposi
 import os
 import re
 import subprocess
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.credentials import without_credentials
@@ -26,6 +29,8 @@ _NAMES_SIZE = 600
 _BRANCH_SIZE = 100
 _ENTRIES = 2000
 """Maximum number of directory entries examined: some directories have hundreds of thousands."""
+_DEPTH = 3
+"""Levels of directories below the project in which notebooks are looked for."""
 PATIENCE = 0.1
 """Seconds that git may take to count the changes."""
 
@@ -48,16 +53,33 @@ class ProjectSurroundings(Struct, frozen=True, kw_only=True):
     """The entries of the project directory; directories end in a slash."""
     more: str = ""
     """How many are not listed: `12 more`."""
+    has_notebooks: bool = False
 
 
 def look_around(project: str, environment: Mapping[str, str], *, patience: float = PATIENCE) -> ProjectSurroundings:
     """Blocks while git runs, for little more than `patience` seconds."""
     names, more = top_level(project)
+    around = ProjectSurroundings(names=names, more=more, has_notebooks=find_notebooks(project))
     git = git_directory(project)
     if git is None:
-        return ProjectSurroundings(names=names, more=more)
-    changed = count_changes(project, git, environment, patience)
-    return ProjectSurroundings(branch=_branch(git), changed=changed, names=names, more=more)
+        return around
+    return replace(around, branch=_branch(git), changed=count_changes(project, git, environment, patience))
+
+
+def find_notebooks(project: str) -> bool:
+    """Whether there is a notebook not far below the project directory, among its first entries."""
+    seen, directories = 0, deque([(project, 0)])
+    while directories:
+        directory, depth = directories.popleft()
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in islice(entries, _ENTRIES - seen):
+                seen += 1
+                if entry.name.endswith(".ipynb"):
+                    return True
+                hidden = entry.name.startswith((".", "node_modules", "venv"))
+                if depth < _DEPTH and not hidden and entry.is_dir(follow_symlinks=False):
+                    directories.append((entry.path, depth + 1))
+    return False
 
 
 # ------------------------------------------------------------------------------------------------------------------ git

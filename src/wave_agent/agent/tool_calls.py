@@ -8,7 +8,7 @@ from wave_agent.agent.result import Violation
 from wave_agent.events import Event, ToolStarted
 from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import STOPPED, MessageManager
-from wave_agent.permissions.decision import Approver, PermissionMode, Rules, ToolKind
+from wave_agent.permissions.decision import Approver, PermissionMode, Rules
 from wave_agent.rules.rule import Rule
 from wave_agent.system.waiting import SideBySide
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError
@@ -31,6 +31,7 @@ class CallRunner:
         hooks: HookManager,
         tools: Mapping[str, Tool],
         few: Callable[[], bool] = lambda: False,
+        on_call: Callable[[str], Tool | None] = lambda _: None,
         ahead: Callable[[], None] | None = None,
         context: ToolContext,
         authority: Authority,
@@ -41,11 +42,13 @@ class CallRunner:
         start_watch: "Callable[[], FileWatch | None] | None" = None,
         above: "CallRunner | None" = None,
     ) -> None:
-        """`few`: the model was not offered the dispensable tools. `ahead` starts what calls of MCP servers' tools need,
-        if there are any. `sync` is called before a tool that changes something. `changes` are those of the tools.
-        `start_watch`: see `ToolUse`. `above` runs the calls of the agent to which a subagent belongs: calls of both
-        that act wait for each other, and are watched by the same watch."""
+        """`few`: the model was not offered the dispensable tools. `on_call` finds tools that are loaded when they
+        are called. `ahead` starts what calls of MCP servers' tools need, if there are any. `sync` is called before a
+        tool that changes something. `changes` are those of the tools. `start_watch`: see `ToolUse`. `above` runs the
+        calls of the agent to which a subagent belongs: calls of both that act wait for each other, and are watched by
+        the same watch."""
         self._tools, self._few, self._authority, self._emit = tools, few, authority, emit
+        self._on_call = on_call
         self._messages, self._hooks, self._context, self._approver = messages, hooks, context, approver
         self._sync, self._start_watch, self._ahead = sync, start_watch, ahead
         self._changes = changes or FileChanges()
@@ -108,7 +111,7 @@ class CallRunner:
         tool = self._tools.get(call.name)
         if tool is None or call.parameters is None:
             return False
-        return tool.kind is ToolKind.READS or self._stages.examiner.may_run_beside(tool, call.parameters)
+        return tool.kind.only_looks or self._stages.examiner.may_run_beside(tool, call.parameters)
 
     def polls(self, call: "RequestedCall") -> bool:
         """It only checks the progress of something else."""
@@ -166,7 +169,8 @@ class CallRunner:
     async def run(self, call: "RequestedCall") -> "CallEnd":
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
         try:
-            tool = find_tool(call.name, self._at_hand(), call.parameters)
+            unoffered = None if call.name in self._tools else self._on_call(call.name)
+            tool = unoffered or find_tool(call.name, self._at_hand(), call.parameters)
         except ToolInputError as error:
             return self._stages.results.refuse(call, str(error))
         if call.parameters is None:

@@ -97,14 +97,14 @@ class ToolUse:
         after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
         hidden = any(self._hooks.watches(event, tool.name) for event in after)
         context = self._context_for(call, tool, permitted, hidden=hidden)
-        if tool.kind is not ToolKind.READS:
+        if not tool.kind.only_looks:
             self._sync()
         try:
             await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
             if tool.delegates:
                 return *await self._result(call, tool, permitted, context), CallChanges()
-            async with self._side_by_side.running(reads=permitted.kind is ToolKind.READS):
-                if permitted.kind is ToolKind.READS:
+            async with self._side_by_side.running(reads=permitted.kind.only_looks):
+                if permitted.kind.only_looks:
                     return *await self._result(call, tool, permitted, context), CallChanges()
                 return await self._watched(call, tool, permitted, context)
         except asyncio.CancelledError as error:

@@ -30,7 +30,7 @@ from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError, SettingsError
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.events import EVENTS
+from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
@@ -51,7 +51,7 @@ from wave_agent.system.reentrancy import Inside
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.registry import GrowingTools, builtin_tools
+from wave_agent.tools.registry import EDITS_ON_CALL, GrowingTools, ToolsOnCall, builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
 from wave_agent.tools.task import task_tool
 
@@ -128,6 +128,7 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         count=RequestCount(foundation.max_turns),
         helpers=[],
         tools=own if mcp is None else GrowingTools(own, mcp.tools),
+        on_call=ToolsOnCall(changes),
         mcp=mcp,
         changes=changes,
         sandbox=sandbox,
@@ -167,7 +168,7 @@ def make_parts(ground: Ground, above: Above | None = None) -> Parts:
     """Connects what a turn works with. `above`: for the turn of a subagent."""
     foundation, window, tools = ground.foundation, ground.windows.current, ground.tools.values()
     hooks = _hooks(ground) if above is None else above.hooks
-    briefing = _briefing(ground)
+    briefing = _briefing(ground, hooks)
     calls = _calls(ground, hooks, briefing, above)
     draft = _draft(ground, briefing, window)
     return Parts(
@@ -189,7 +190,7 @@ def make_parts(ground: Ground, above: Above | None = None) -> Parts:
             model=ground.model,
             draft=draft,
             window=window,
-            edits=[tool.name for tool in tools if tool.kind is ToolKind.EDITS],
+            edits=[*(tool.name for tool in tools if tool.kind is ToolKind.EDITS), *EDITS_ON_CALL],
             standing=lambda: [line for tool in tools for line in tool.standing()],
             permission_mode=lambda: calls.mode.value,
             renew=lambda: briefing.renew(calls.mode),
@@ -290,7 +291,12 @@ def _thinker(ground: Ground) -> "Thinker":
     return thinker_for(ground.foundation, place, usual_model=lambda: usual.current.name, spending=ground.spending)
 
 
-def _briefing(ground: Ground) -> Briefing:
+def _on_call(ground: Ground, hooks: HookManager, name: str) -> Tool | None:
+    """A tool that is loaded when it is called. Not if a guard of Edit does not see it: it would be a way around."""
+    return None if hooks.overlooks(HookEvent.PRE_TOOL_USE, name, "Edit") else ground.on_call.find(name)
+
+
+def _briefing(ground: Ground, hooks: HookManager) -> Briefing:
     """A caller's own system prompt replaces ours. Plan mode and the sandbox are always mentioned. Instructions that are
     omitted are noted."""
     foundation, options, sandbox = ground.foundation, ground.foundation.options, ground.sandbox
@@ -328,6 +334,8 @@ def _briefing(ground: Ground) -> Briefing:
         return ground.windows.current.profile is Profile.SMALL
 
     def compose(mode: PermissionMode, around: ProjectSurroundings) -> SystemPrompt:
+        nonlocal has_notebooks
+        has_notebooks = around.has_notebooks
         short, how = None, ""
         if is_small():
             from wave_agent.agent.small_models import INSTRUCTIONS, call_example  # lazy: only for such models
@@ -356,10 +364,13 @@ def _briefing(ground: Ground) -> Briefing:
         )
 
     specs = _Specs(ground.tools)
+    has_notebooks = False
 
     def tools() -> Sequence[ToolSpec]:
         if not is_small():
-            return specs.current()
+            missing = has_notebooks and _FOR_NOTEBOOKS not in ground.tools
+            late = _on_call(ground, hooks, _FOR_NOTEBOOKS) if missing else None
+            return (*specs.current(), *(() if late is None else (specs.of(late),)))
         from wave_agent.agent.small_models import brief_specs  # lazy: only for such models
 
         return brief_specs(ground.tools.values())
@@ -396,6 +407,10 @@ def _said_by_servers(ground: Ground) -> dict[str, str]:
     }
 
 
+_FOR_NOTEBOOKS = "NotebookEdit"
+"""Offered in projects that contain notebooks."""
+
+
 class _Specs:
     """The tools as the model is told about them. Each is described once."""
 
@@ -404,11 +419,12 @@ class _Specs:
         self._described: dict[int, tuple[Tool, ToolSpec]] = {}
 
     def current(self) -> tuple[ToolSpec, ...]:
-        tools = list(self._tools.values())
-        for tool in tools:
-            if id(tool) not in self._described:
-                self._described[id(tool)] = tool, ToolSpec(tool.name, tool.description, tool.schema())
-        return tuple(self._described[id(tool)][1] for tool in tools)
+        return tuple(map(self.of, list(self._tools.values())))
+
+    def of(self, tool: Tool) -> ToolSpec:
+        if id(tool) not in self._described:
+            self._described[id(tool)] = tool, ToolSpec(tool.name, tool.description, tool.schema())
+        return self._described[id(tool)][1]
 
 
 def _authority(ground: Ground, hooks: HookManager) -> Authority:
@@ -436,6 +452,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
         hooks=hooks,
         tools=ground.tools,
         few=lambda: briefing.is_small,
+        on_call=partial(_on_call, ground, hooks),
         ahead=None if ground.mcp is None else ground.mcp.load,
         context=ToolContext(
             project_dir=Path(foundation.project),
@@ -449,6 +466,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
             takes_images=windows.takes_images,
             elicit=_elicit(ground, hooks, authority),
             delegate=delegate if above is None else None,
+            rules=lambda: authority.rules,
         ),
         authority=authority,
         approver=foundation.options.can_use_tool,

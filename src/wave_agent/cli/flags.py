@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from wave_agent.agent.options import Options, locate_for
-from wave_agent.rules.rule import Purpose, RuleError, parse_rule
+from wave_agent.rules.rule import RuleError, parse_rule
 
 SESSION_ID = 36
 """Characters of a session's id."""
@@ -20,8 +20,8 @@ def options_from(flags: Mapping[str, Any]) -> Options:
     """
     named: dict[str, Any] = {
         "permissions": {
-            "allow": _rules(flags["allowed_tools"], Purpose.PERMIT),
-            "deny": _rules(flags["disallowed_tools"], Purpose.RESTRICT),
+            "allow": _rules(flags["allowed_tools"]),
+            "deny": _rules(flags["disallowed_tools"]),
             "additionalDirectories": [os.path.abspath(directory) for directory in flags["add_dirs"]],
         }
     }
@@ -52,25 +52,22 @@ def options_from(flags: Mapping[str, Any]) -> Options:
 
 def check_rules(flags: Mapping[str, Any]) -> None:
     """Raises `click.UsageError` for an invalid rule: in a settings file it would be reported and ignored."""
-    for flag, name, purpose in (
-        ("--allowed-tools", "allowed_tools", Purpose.PERMIT),
-        ("--disallowed-tools", "disallowed_tools", Purpose.RESTRICT),
-    ):
-        for rule in _rules(flags[name], purpose):
+    for flag, name in (("--allowed-tools", "allowed_tools"), ("--disallowed-tools", "disallowed_tools")):
+        for rule in _rules(flags[name]):
             try:
-                parse_rule(rule, purpose)
+                parse_rule(rule)
             except RuleError as error:
                 from click import UsageError  # lazy: only to explain a mistake
 
                 raise UsageError(f"{flag}: {error}.") from None
 
 
-def _rules(values: Iterable[str], purpose: Purpose) -> list[str]:
+def _rules(values: Iterable[str]) -> list[str]:
     """Each value is a rule, or several with commas between them. A comma inside of parentheses belongs to its rule."""
-    return [rule for value in values for rule in (_split(value, purpose) if "," in value else (value,))]
+    return [rule for value in values for rule in (_split(value) if "," in value else (value,))]
 
 
-def _split(value: str, purpose: Purpose) -> list[str]:
+def _split(value: str) -> list[str]:
     parts, depth = [""], 0
     for character in value:
         depth += (character == "(") - (character == ")")
@@ -81,7 +78,7 @@ def _split(value: str, purpose: Purpose) -> list[str]:
     parts = [part.strip() for part in parts if part.strip()]
     try:
         for part in parts:
-            parse_rule(part, purpose)
+            parse_rule(part)
     except RuleError:
         return [value]  # one rule whose parentheses do not match, or none
     return parts

@@ -74,16 +74,10 @@ def _bash(tool_input: _Input, surroundings: Surroundings) -> Effects:
 
 
 def _fetch(tool_input: _Input, _surroundings: Surroundings) -> Effects:
-    from urllib.parse import urlsplit  # lazy: see above
+    from wave_agent.effects.page_urls import page_host  # lazy: see above
 
-    from wave_agent.effects.hosts import normal_host
-
-    try:
-        host = urlsplit(str(tool_input.get("url"))).hostname
-    except ValueError:
-        host = None
-    named = ANY_HOST if host is None else normal_host(host)
-    return Effects(hosts=(named,), complete=named != ANY_HOST)
+    host = page_host(tool_input.get("url"))
+    return Effects(hosts=(host,), complete=host != ANY_HOST)
 
 
 def _search(_: _Input, _surroundings: Surroundings) -> Effects:

@@ -34,9 +34,9 @@ def put_at(text: str, path: Path, value: Any) -> str:
     if text.strip(_EMPTY):
         spans = parse_document(text).spans
         if path in spans:
-            indent = _indent_at(text, spans[path][0] + text.startswith(_BOM))
+            indent = indent_at(text, spans[path][0] + text.startswith(_BOM))
             flat = json.dumps(value, ensure_ascii=False)
-            return replace_span(text, spans[path], _laid_out(text, value, indent) if "\n" in text else flat)
+            return replace_span(text, spans[path], laid_out(text, value, indent) if "\n" in text else flat)
     return _insert_at(text, path, value, into=dict)
 
 
@@ -116,18 +116,18 @@ def _insert(text: str, around: tuple[int, int], last: int | None, key: str, valu
     shift = text.startswith(_BOM)
     start, end = around[0] + shift, around[1] + shift
     newline = _newline(text)
-    own = _indent_at(text, start)
+    own = indent_at(text, start)
     if last is not None and "\n" not in text[start:end]:
         return f"{text[: last + shift]}, {key}{json.dumps(value, ensure_ascii=False)}{text[last + shift :]}"
-    indent = own + _unit(text) if last is None else _indent_at(text, last + shift - 1)
-    shown = _laid_out(text, value, indent)
+    indent = own + _unit(text) if last is None else indent_at(text, last + shift - 1)
+    shown = laid_out(text, value, indent)
     if last is None:
         opening, closing = text[start], text[end - 1]
         return f"{text[:start]}{opening}{newline}{indent}{key}{shown}{newline}{own}{closing}{text[end:]}"
     return f"{text[: last + shift]},{newline}{indent}{key}{shown}{text[last + shift :]}"
 
 
-def _laid_out(text: str, value: Any, indent: str) -> str:
+def laid_out(text: str, value: Any, indent: str) -> str:
     """The value over several lines, written like the rest of the text, for a line with this indentation."""
     return json.dumps(value, indent=_unit(text), ensure_ascii=False).replace("\n", _newline(text) + indent)
 
@@ -142,7 +142,7 @@ def _unit(text: str) -> str:
     return indented[1] if indented else "  "
 
 
-def _indent_at(text: str, at: int) -> str:
+def indent_at(text: str, at: int) -> str:
     """The indentation of the line at this position."""
     begin = text.rfind("\n", 0, at) + 1
     blanks = re.match(r"[ \t]*", text[begin:].removeprefix(_BOM))

@@ -36,7 +36,7 @@ from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.sources import Gathered
 from wave_agent.system.credentials import without_credentials
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import every_tool
 
 if TYPE_CHECKING:
     from wave_agent.hooks.runners.thinking import Thinker
@@ -73,7 +73,7 @@ class ForeignTool(Tool):
 
 def tool_named(name: str) -> Tool:
     """Ours, or a stand-in for one that only the host has."""
-    known = next((tool for tool in builtin_tools() if tool.name == name), None)
+    known = next((tool for tool in every_tool() if tool.name == name), None)
     return known or type("ForeignTool", (ForeignTool,), {"name": name})()
 
 

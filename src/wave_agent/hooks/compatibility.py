@@ -397,7 +397,7 @@ COMPARISONS = (
     Comparison(
         "permission rules",
         STRICTER,
-        "a pattern for a tool without patterns (`WebFetch(domain:…)`) restricts every call and allows none",
+        "a pattern that a tool does not have (`WebFetch(https://…)`) restricts every call and allows none",
         "a rule that is not understood may only restrict",
     ),
     Comparison(

@@ -160,7 +160,7 @@ def patch_of(diff: str) -> list[dict[str, Any]]:
 
 
 def _changed(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
-    """What Write and Edit have in common."""
+    """What the tools that edit files have in common."""
     success = {"success": response["success"]} if "success" in response else {}
     return {
         "filePath": response.get("filePath", tool_input.get("file_path", "")),
@@ -189,6 +189,30 @@ def _edited(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: A
         "replaceAll": bool(tool_input.get("replace_all")),
         **_changed(tool_input, response, aside),
     }
+
+
+def _edited_often(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+    if "filePath" not in response:
+        return dict(response)
+    common = _changed(tool_input, response, aside)
+    return {"edits": tool_input.get("edits", []), "originalFileContents": aside.original, **common}
+
+
+_OF_NOTEBOOKS = ("notebook_path", "cell_id", "cell_type", "language", "edit_mode", "new_source")
+
+
+def _edited_notebook(tool_input: Mapping[str, Any], response: Mapping[str, Any], aside: Aside) -> dict[str, Any]:
+    if "notebook_path" not in response:
+        return dict(response)
+    kept = {name: response[name] for name in _OF_NOTEBOOKS if name in response}
+    return {**kept, "original_file": aside.original, **_changed(tool_input, response, aside)}
+
+
+def _fetched(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[str, Any]:
+    if "code" not in response:
+        return dict(response)
+    kept = {name: response[name] for name in ("bytes", "code", "codeText", "durationMs", "url") if name in response}
+    return {**kept, "result": response.get("content", "")}
 
 
 def _read(_: Mapping[str, Any], response: Mapping[str, Any], __: Aside) -> dict[str, Any]:
@@ -258,7 +282,14 @@ DIALECTS: Mapping[Dialect, DialectRow] = MappingProxyType({
                 "CLAUDE_CODE_ENTRYPOINT": lambda aside: "cli" if aside.attended else "sdk-cli",
             },
             shapes={
-                **{"Bash": _bash, "Write": _written, "Edit": _edited, "Read": _read, "Task": _reported},
+                "Bash": _bash,
+                "Write": _written,
+                "Edit": _edited,
+                "MultiEdit": _edited_often,
+                "NotebookEdit": _edited_notebook,
+                "Read": _read,
+                "WebFetch": _fetched,
+                "Task": _reported,
                 "mcp__*": _content_array,
             },
         ),

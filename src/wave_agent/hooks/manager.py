@@ -291,6 +291,11 @@ class HookManager:
         found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)
         return any(hook.role is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
 
+    def overlooks(self, event: HookEvent, target: str, like: str) -> bool:
+        """Whether a hook that applies to the target `like` does not apply to this one."""
+        found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
+        return any(hook.matcher.matches(like) and not hook.matcher.matches(target) for hook in found)
+
     def waits(self, event: HookEvent, target: str) -> bool:
         """Whether a hook that is awaited may apply, even if its verdict has no effect."""
         found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)

@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
         self.reused = False
         self.unused_since = 0.0
         self.status = 0
-        self._reason = ""
+        self.reason = ""
         self.headers: Mapping[str, str] = {}
         """Headers of the current response; names in lower case."""
         self._exchange: Exchange | None = None
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
         self._write(self._protocol().connect(authority, headers))
         await self._head(None)
         if not 200 <= self.status < 300:
-            raise ProxyRefusedError(self.status, self._reason)
+            raise ProxyRefusedError(self.status, self.reason)
         assert self._transport is not None
         self._transport = await self.loop.start_tls(self._transport, self, tls, server_hostname=place.host)
         if self._transport is None:
@@ -106,6 +106,11 @@ class Connection(asyncio.Protocol):
             self._write(*parts)
         elif parts != (head, body):
             raise InvalidRequestError("The first request was not written as h11 writes it, which is a bug")
+        await self._head(seconds)
+
+    async def get(self, target: str, headers: Headers, seconds: float | None) -> None:
+        """Ask for a page. On return, `status` and `headers` are those of the response."""
+        self._write(self._protocol().get(target, headers))
         await self._head(seconds)
 
     def _protocol(self) -> "Exchange":
@@ -172,7 +177,7 @@ class Connection(asyncio.Protocol):
                 head = await self._response(exchange)
         if head.is_interim:
             raise BrokenConnectionError(f"more than {_INTERIM} interim responses")
-        self.status, self._reason, self.headers = head.status, head.reason, head.headers
+        self.status, self.reason, self.headers = head.status, head.reason, head.headers
         if head.is_chunked:
             from wave_agent.http.chunks import ChunkReader  # lazy: not needed to send a request
 
@@ -245,18 +250,21 @@ def _is_address(host: str) -> bool:
 
 
 async def connect(
-    place: Address, proxy: Address | None, tls: Callable[[], ssl.SSLContext], seconds: float
+    place: Address, proxy: Address | None, tls: Callable[[], ssl.SSLContext], seconds: float, *, at: str | None = None
 ) -> Connection:
-    """A new connection to `place`. Raises `OSError` (which includes TLS errors) or one of this module's errors."""
+    """A new connection to `place`; with `at`, to this address of it. Raises `OSError` (which includes TLS errors) or
+    one of this module's errors."""
     first = proxy or place
+    host = at or first.host
     secure = tls() if "https" in {first.scheme, place.scheme} else None
     async with asyncio.timeout(seconds):
         _, connection = await asyncio.get_running_loop().create_connection(
             Connection,
-            first.host,
+            host,
             first.port,
             ssl=secure if first.scheme == "https" else None,
-            happy_eyeballs_delay=None if _is_address(first.host) else 0.25,
+            server_hostname=first.host if first.scheme == "https" else None,
+            happy_eyeballs_delay=None if _is_address(host) else 0.25,
         )
         if proxy is not None and place.scheme == "https" and secure is not None:
             try:

@@ -47,6 +47,14 @@ class Exchange:
         except (h11.LocalProtocolError, UnicodeEncodeError):
             raise InvalidRequestError("A header of the request contains invalid characters") from None
 
+    def get(self, target: str, headers: Headers) -> bytes:
+        """The bytes of a request without a body. Raises `InvalidRequestError`."""
+        try:
+            head = self._http.send(h11.Request(method="GET", target=target, headers=headers)) or b""
+            return head + (self._http.send(h11.EndOfMessage()) or b"")
+        except (h11.LocalProtocolError, UnicodeEncodeError):
+            raise InvalidRequestError("The request contains invalid characters") from None
+
     def receive(self, data: bytes) -> None:
         """Takes bytes of the server; none if it has closed the connection."""
         self._http.receive_data(data)

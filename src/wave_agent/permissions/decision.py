@@ -20,7 +20,6 @@ from wave_agent.messages import NOT_RUN, STOPPED
 from wave_agent.rules.rule import (
     NET,
     Places,
-    Purpose,
     Rule,
     RuleError,
     parse_rule,
@@ -69,8 +68,14 @@ class ToolKind(StrEnum):
     """What a tool does, from the point of view of modes."""
 
     READS = "reads"
+    FETCHES = "reads pages of other machines"
     EDITS = "edits files"
     ACTS = "acts"
+
+    @property
+    def only_looks(self) -> bool:
+        """It changes nothing here."""
+        return self in (ToolKind.READS, ToolKind.FETCHES)
 
 
 class Ruling(StrEnum):
@@ -223,8 +228,12 @@ _TOGETHER = 5
 
 def suggestions(call: JudgedCall, places: Places) -> tuple[str, ...]:
     """Rules to offer with the question, the narrowest first. Each of them alone permits the call."""
-    if call.tool != "Bash":
-        offered: tuple[str, ...] = (call.tool,)
+    if call.kind is ToolKind.FETCHES:
+        from wave_agent.rules.pages import page_rules  # lazy: many sessions fetch no page
+
+        offered: tuple[str, ...] = (*page_rules(call.tool_input.get("url")), call.tool)
+    elif call.tool != "Bash":
+        offered = (call.tool,)
     else:
         wide = _for_each_command(call)
         offered = (f"Bash({call.tool_input.get('command', '')})", *(wide if len(wide) == 1 else ()))
@@ -252,7 +261,7 @@ def _beginning(command: str) -> str:
 def _would_permit(texts: Sequence[str], call: JudgedCall, places: Places) -> bool:
     """Do not offer a rule that would not answer the question."""
     try:
-        rules = [parse_rule(text, Purpose.PERMIT) for text in texts]
+        rules = [parse_rule(text) for text in texts]
     except RuleError:
         return False
     return bool(permitting(rules, call.tool, call.real, places, call.reading))
@@ -338,7 +347,8 @@ def _hook_deny(case: _Situation) -> Permission | None:
 
 
 def _plan_limit(case: _Situation) -> Permission | None:
-    if case.mode is not PermissionMode.PLAN or case.call.kind is ToolKind.READS or case.call.own:
+    """A page may be fetched for a plan, but not unasked: its address tells another machine something."""
+    if case.mode is not PermissionMode.PLAN or case.call.kind.only_looks or case.call.own:
         return None
     return Permission(
         answer=Ruling.DENY,
@@ -407,10 +417,14 @@ def _names_something(rule: Rule) -> bool:
     return rule.pattern is not None and bool(rule.pattern.strip("*: "))
 
 
+_JUDGED_BY_EFFECTS: Mapping[str, str] = {"Bash": "command", "WebFetch": "call"}
+"""Tools that may do what a rule denies, although it does not match."""
+
+
 def _unknown_effects(case: _Situation) -> Permission | None:
     """A command that may do what a rule denies. Those who use `bypassPermissions` want to be asked nothing."""
     effects = case.call.effects
-    if effects is None or case.call.tool != "Bash" or case.mode is PermissionMode.BYPASS:
+    if effects is None or case.call.tool not in _JUDGED_BY_EFFECTS or case.mode is PermissionMode.BYPASS:
         return None
     unknown = (rule for rule in (*case.rules.deny, *case.rules.ask) if rule.may_mean(effects.hosts))
     denied = (rule for rule in case.rules.deny if rule.is_about_effects and not effects.complete)
@@ -418,7 +432,7 @@ def _unknown_effects(case: _Situation) -> Permission | None:
     if rule is None:
         return None
     verb = "denies" if rule in case.rules.deny else "asks about"
-    what = f"this command may {_forbidden(rule)}, which the rule {rule.text} {verb}"
+    what = f"this {_JUDGED_BY_EFFECTS[case.call.tool]} may {_forbidden(rule)}, which the rule {rule.text} {verb}"
     may = f"{what}: its effects are not known completely"
     return Permission(answer=Ruling.ASK, by=f"{_UNKNOWN}, rule {rule.text}", for_user=may, why=may)
 

@@ -1,4 +1,4 @@
-"""The hosts that commands in a sandbox may reach: entries of `sandbox.network`, and the addresses behind names."""
+"""The hosts that commands in a sandbox and WebFetch may reach: lists of hosts, and the addresses behind names."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from wave_agent.effects.hosts import normal_host
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.rules.touched import host_matches
+from wave_agent.rules.rule import FETCH, NET, Rule
+from wave_agent.rules.touched import covers_host, host_matches
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -22,6 +23,9 @@ _ENTRY = lazy_regex(
 _DIGITS = lazy_regex(r"[0-9.]+|.*:.*")
 _NAT64 = 0x64FF9B << 96
 _HALF = 32
+_ISATAP = (0x00005EFE, 0x02005EFE)
+_NOT_PUBLIC = ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")
+"""Networks that some versions of Python take for public ones."""
 _EXPECTED = 'expected a host such as "api.example.com", "*.example.org", "localhost:8080" or "[::1]:8080"'
 
 
@@ -37,10 +41,7 @@ class HostEntry(Struct, frozen=True):
         return self.port in (None, port) and self.covers_host(host)
 
     def covers_host(self, host: str) -> bool:
-        """`*.example.com` covers every name below `example.com`, but not that name itself."""
-        if self.host.startswith("*."):
-            return host.endswith(self.host[1:]) and len(host) >= len(self.host)
-        return host == self.host
+        return covers_host(self.host, host)
 
     @property
     def text(self) -> str:
@@ -91,9 +92,9 @@ def _is_within(text: str, others: Sequence[str]) -> bool:
 class HostList:
     """What may be reached: the listed hosts, except those that `Net` rules deny."""
 
-    def __init__(self, entries: Sequence[str], denied: Sequence[str | None] = ()) -> None:
+    def __init__(self, entries: Sequence[str | HostEntry], denied: Sequence[str | None] = ()) -> None:
         """`denied` are the patterns of `Net` rules; None denies every host."""
-        self.entries = tuple(map(parse_entry, entries))
+        self.entries = tuple(one if isinstance(one, HostEntry) else parse_entry(one) for one in entries)
         self._denied = tuple(denied)
 
     def __str__(self) -> str:
@@ -118,16 +119,42 @@ class HostList:
         if any(entry.matches(str(form), port) for entry in self.entries for form in forms):
             return None
         named = any(entry.host == host and entry.matches(host, port) for entry in self.entries)
-        if all(form.is_global and not form.is_multicast for form in forms):
+        if all(map(_is_public, forms)):
             return None
         if named and not any(form.is_link_local or form.is_multicast or form.is_unspecified for form in forms):
             return None
-        missing = "the address" if named else "that host or address"
-        return f"it leads to the private address {address}; to permit that, list {missing} in sandbox.network"
+        how = self._how_to_permit(host, address, named=named)
+        return f"it leads to the private address {address}; to permit that, {how}"
+
+    def _how_to_permit(self, host: str, address: str, *, named: bool) -> str:
+        return f"list {'the address' if named else 'that host or address'} in sandbox.network"
 
     def is_own(self, host: str) -> bool:
         """Whether programs must not ask the proxy for this host, because it means the sandbox itself."""
         return not any(entry.covers_host(host) for entry in self.entries)
+
+
+class PageHosts(HostList):
+    """Where the pages of one host may come from: addresses of the public network, and others if an allow rule
+    `Net(…)` names the host or the address."""
+
+    def __init__(self, host: str, *, restricting: Sequence[Rule], allowing: Sequence[Rule]) -> None:
+        """`restricting` are the rules that deny or ask. A call to `host` was permitted in spite of them: those that
+        mean its name have been answered, all others may still mean its addresses."""
+        named = [rule.pattern for rule in allowing if rule.tool == NET and rule.pattern is not None]
+        about_hosts = [rule.pattern for rule in restricting if rule.tool in (NET, FETCH) and rule.pattern is not None]
+        super().__init__(
+            [HostEntry(pattern) for pattern in named],
+            [pattern for pattern in about_hosts if not host_matches(pattern, host)],
+        )
+
+    def _how_to_permit(self, host: str, address: str, *, named: bool) -> str:
+        return f"the user can add the rule Net({address if named else host}) to permissions.allow"
+
+
+def allowed_hosts(rules: Sequence[Rule]) -> tuple[str, ...]:
+    """The hosts that allow rules name, in the form of `sandbox.network`."""
+    return tuple(HostEntry(rule.pattern).text for rule in rules if rule.tool == NET and rule.pattern is not None)
 
 
 def _address(text: str) -> "IPv4Address | IPv6Address":
@@ -146,7 +173,18 @@ def _forms(address: "IPv4Address | IPv6Address") -> "list[IPv4Address | IPv6Addr
         inside = [address.ipv4_mapped, address.sixtofour, teredo[1] if teredo else None]
         if int(address) >> _HALF == _NAT64 >> _HALF:
             inside.append(IPv4Address(int(address) & 0xFFFFFFFF))
+        if int(address) >> _HALF & 0xFFFFFFFF in _ISATAP:
+            inside.append(IPv4Address(int(address) & 0xFFFFFFFF))
         # A mapped address is the other one, written differently.
         found = [] if address.ipv4_mapped is not None else found
         found += [one for one in inside if one is not None]
     return found
+
+
+def _is_public(form: "IPv4Address | IPv6Address") -> bool:
+    """Whether it is in the network that everyone shares. What Python calls global includes some that are not."""
+    from ipaddress import ip_network  # lazy: see above
+
+    is_nat64 = form.version == 6 and int(form) >> _HALF == _NAT64 >> _HALF  # the address inside is judged as well
+    odd = form.is_multicast or (form.is_reserved and not is_nat64) or getattr(form, "is_site_local", False)
+    return form.is_global and not odd and not any(form in ip_network(one) for one in _NOT_PUBLIC)

@@ -194,6 +194,14 @@ class Sandbox:
             f"settings, hook scripts, .git/config and .git/hooks are read-only.{rules}{network}"
         )
 
+    def why_unreachable(self, host: str, port: int) -> str | None:
+        """Why the agent itself must not reach a host for the model: commands could not. None: it may."""
+        if isinstance(self._network, bool) or not self._network:
+            return None if self._network else "the sandbox has no network (setting sandbox.network)"
+        from wave_agent.permissions.hosts import HostList  # lazy: needs a list of hosts
+
+        return HostList(self._network).why_not(host, port)
+
     def way_out(self) -> "WayOut | None":
         """The network of one command, if it may reach some hosts only. Close it when the command has ended."""
         if isinstance(self._network, bool) or not self._network:

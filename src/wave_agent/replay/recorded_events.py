@@ -25,7 +25,7 @@ from wave_agent.replay.comparison import Judgement, recorded
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
 from wave_agent.replay.timeline import main_value
 from wave_agent.tools.base import Tool, ToolContext
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import every_tool
 
 _BLOCKED_BY_HOOK = re.compile(
     r"\bPreToolUse:\S* .{0,20}(?:hook|blocked|denied)|\bblocked by (?:a )?(?:PreToolUse )?hook\b", re.IGNORECASE
@@ -291,7 +291,7 @@ def rewritten(tool_input: dict[str, Any], runs: Sequence[HookRun]) -> dict[str, 
 
 @cache
 def _tools() -> Mapping[str, Tool]:
-    return {tool.name: tool for tool in builtin_tools()}
+    return {tool.name: tool for tool in every_tool()}
 
 
 def normalised(name: str, tool_input: dict[str, Any], project: str) -> dict[str, Any]:

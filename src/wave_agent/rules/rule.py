@@ -35,6 +35,8 @@ SAME_TOOL: Mapping[str, str] = {"agent": TASK, TASK: "agent"}
 """In lower case. `Task` is the name here; other agents call it `Agent`, and settings may use either."""
 NET = "net"
 """The tool of rules about hosts. No tool has that name; any may reach a host."""
+FETCH = "webfetch"
+"""The tool that reads pages: its patterns are hosts, and allow rules about hosts mean it alone."""
 _ABOUT_EFFECTS = frozenset({"read", "edit", "write", "multiedit", "notebookedit", NET})
 """The tools of rules that restrict whatever has the same effect."""
 
@@ -79,23 +81,33 @@ class Rule(Struct, frozen=True):
         """Whether the rule applies to this call."""
         name = tool.casefold()
         name = TASK if name in SAME_TOOL else name
+        if self.tool == NET and purpose is Purpose.PERMIT:  # no command, and no tool of someone's own
+            return name == FETCH and _matches_page(self.pattern, tool_input, purpose)
         if self.pattern is None:
-            if "*" in self.tool:
-                return _compiled(self.tool, ".").fullmatch(name) is not None
-            # `mcp__server` means every tool of that server; `mcp__server__tool` only that one.
-            whole_server = self.tool.startswith("mcp__") and self.tool.count("__") == 1
-            return name == self.tool or (whole_server and name.startswith(f"{self.tool}__"))
-        if name != self.tool:
-            return False
-        if name == "bash":
-            return _matches_command(self.pattern, str(tool_input.get("command", "")), purpose)
-        if name == NET:
-            return purpose is Purpose.RESTRICT  # someone's own tool
-        if name == TASK:
+            return self._names(name)
+        return name == self.tool and self._fits(self.pattern, tool_input, places, purpose)
+
+    def _names(self, name: str) -> bool:
+        """Whether the rule, which has no pattern, is about the tool of this name."""
+        if "*" in self.tool:
+            return _compiled(self.tool, ".").fullmatch(name) is not None
+        # `mcp__server` means every tool of that server; `mcp__server__tool` only that one.
+        whole_server = self.tool.startswith("mcp__") and self.tool.count("__") == 1
+        return name == self.tool or (whole_server and name.startswith(f"{self.tool}__"))
+
+    def _fits(self, pattern: str, tool_input: Mapping[str, Any], places: Places, purpose: Purpose) -> bool:
+        """Whether the pattern matches this call of its tool."""
+        if self.tool == "bash":
+            return _matches_command(pattern, str(tool_input.get("command", "")), purpose)
+        if self.tool == FETCH:
+            return _matches_page(pattern, tool_input, purpose)
+        if self.tool == NET:
+            return True  # someone's own tool
+        if self.tool == TASK:
             kind = str(tool_input.get("subagent_type", "")).casefold()
-            return _compiled(self.pattern.casefold(), ".").fullmatch(kind) is not None
-        path = str(tool_input.get(_PATH_FIELDS[name]) or ".")
-        return any(_matches_path(one, path, places) for one in (self.pattern, self.also) if one is not None)
+            return _compiled(pattern.casefold(), ".").fullmatch(kind) is not None
+        path = str(tool_input.get(_PATH_FIELDS[self.tool]) or ".")
+        return any(_matches_path(one, path, places) for one in (pattern, self.also) if one is not None)
 
     def touched(self, effects: "Effects | None", places: Places) -> str | None:
         """What a call with these effects would do that the rule is about, such as `read .env`. None: nothing known.
@@ -131,8 +143,8 @@ _SHAPE = lazy_regex(r"((?i:mcp__[\w*-]+)|[A-Za-z_][\w-]*)(?:\((.*)\))?", re.DOTA
 """Only the names of MCP servers and their tools may have wildcards."""
 
 
-def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
-    """Raises `RuleError`, also for an allow rule (`Purpose.PERMIT`) of a kind that can only restrict."""
+def parse_rule(text: str) -> Rule:
+    """Raises `RuleError`."""
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None and text.casefold().startswith("mcp__"):
         raise RuleError(f'"{text}" is not a rule: in the name of an MCP tool, write _ for characters like . and blanks')
@@ -142,9 +154,11 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
     tool = TASK if tool in SAME_TOOL else tool
     pattern = pattern and pattern.strip()
     if tool == NET:
-        return Rule(text, tool, _host_pattern(text, pattern, purpose))
+        return Rule(text, tool, _host_pattern(text, pattern))
     if pattern is None or (pattern in ("*", ":*") and tool not in _PATH_FIELDS):
         return Rule(text, tool)
+    if tool == FETCH:
+        return Rule(text, tool, _host_pattern(text, pattern.removeprefix("domain:").strip(), shape[1]))
     if tool.startswith("mcp__"):
         server = "__".join(shape[1].split("__")[:2])
         raise RuleError(
@@ -152,7 +166,7 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
             f'"{server}__TOOL" for one of them'
         )
     if tool not in _PATH_FIELDS and tool not in ("bash", TASK):
-        known = ", ".join(["Bash", *PATH_FIELDS, "Task", "Net"])
+        known = ", ".join(["Bash", *PATH_FIELDS, "Task", "WebFetch", "Net"])
         raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
     if tool == "bash":
         import_module("wave_agent.shell.reader")  # when a command is judged, no file descriptor may be left
@@ -167,19 +181,15 @@ def parse_rule(text: str, purpose: Purpose = Purpose.RESTRICT) -> Rule:
 _HOST = lazy_regex(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*|[0-9a-f:.]*:[0-9a-f:.]*")
 
 
-def _host_pattern(text: str, pattern: str | None, purpose: Purpose) -> str | None:
+def _host_pattern(text: str, pattern: str | None, tool: str = "Net") -> str | None:
     """None: any host."""
-    if purpose is Purpose.PERMIT:
-        raise RuleError(
-            f'"{text}": a Net rule can only deny or ask; to let a command reach a host, allow the command, as in '
-            "Bash(curl https://example.com/:*)"
-        )
     if pattern is None or pattern == "*":
         return None
     host = pattern.strip("[]").rstrip(".").lower()
     if _HOST.fullmatch(host) is None:
         raise RuleError(
-            f'"{text}": write a host without scheme, port and path: Net(example.com), Net(*.example.com) or Net(*)'
+            f'"{text}": write a host without scheme, port and path: {tool}(example.com), {tool}(*.example.com) or '
+            f"{tool}(*)"
         )
     from wave_agent.effects.hosts import normal_host  # lazy: few sessions have such rules
 
@@ -430,6 +440,12 @@ def uncovered(rules: Sequence[Rule], tool: str, tool_input: Mapping[str, Any], r
     missing = next((one for one in needing if not any(_permits(text, one) for text in patterns)), needing[0])
     shown = missing.quoted
     return f"`{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}`"
+
+
+def _matches_page(pattern: str | None, tool_input: Mapping[str, Any], purpose: Purpose) -> bool:
+    from wave_agent.rules.pages import page_matches  # lazy: few sessions have such rules
+
+    return page_matches(pattern, tool_input.get("url"), restricts=purpose is Purpose.RESTRICT)
 
 
 def _matches_path(pattern: str, path: str, places: Places) -> bool:

@@ -50,10 +50,16 @@ def touched_host(pattern: str | None, hosts: Iterable[str]) -> str | None:
 
 
 def host_matches(pattern: str, host: str) -> bool:
+    """Whether a restriction of these hosts means this one: also under another name of this machine."""
+    local = _LOOPBACK.fullmatch(pattern) is not None and _LOOPBACK.fullmatch(host) is not None
+    return local or covers_host(pattern, host)
+
+
+def covers_host(pattern: str, host: str) -> bool:
     """`*.example.com` is every name below `example.com`, but not that name itself."""
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) >= len(pattern)
-    return host == pattern or (_LOOPBACK.fullmatch(pattern) is not None and _LOOPBACK.fullmatch(host) is not None)
+    return host == pattern
 
 
 _LOOPBACK = lazy_regex(r"(?:.+\.)?localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1?")

@@ -30,7 +30,7 @@ from wave_agent.models.limits import LIMIT_KEYS
 from wave_agent.models.prices import PRICED
 from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode, Rules
-from wave_agent.rules.rule import NET, Purpose, Rule, RuleError, below, parse_rule
+from wave_agent.rules.rule import NET, Rule, RuleError, below, parse_rule
 from wave_agent.settings.hook_entries import (
     HookConfig,
     Issue,
@@ -736,7 +736,7 @@ class _Merge:
             return
         for index, text in enumerate(rules):
             try:
-                rule = below(parse_rule(_text(text), Purpose.RESTRICT if restricts else Purpose.PERMIT), source.inner)
+                rule = below(parse_rule(_text(text)), source.inner)
                 getattr(self, kind).append(rule)
                 known = index >= _MOST_HINTS or rule.tool in _TOOL_NAMES
                 if not known and (hint := did_you_mean(rule.tool, KNOWN_TOOLS)):

@@ -20,7 +20,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.rules.rule import RuleError, parse_rule
+from wave_agent.rules.rule import FETCH, RuleError, parse_rule
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import MCP_KEYS, RESTRICTIONS, LayerFile, project_places, read_place, read_source
 from wave_agent.system.project import Project
@@ -127,8 +127,8 @@ def _with_hooks(document: Document) -> Document:
 
 
 def _readable(kind: str, rules: Any) -> Any:
-    """If a tool takes no patterns here, as in `WebFetch(domain:…)`, a restriction is widened to every call of the
-    tool, and an allow rule is dropped."""
+    """If a tool takes no patterns here, or only others, as in `WebFetch(https://…)`, a restriction is widened to every
+    call of the tool, and an allow rule is dropped."""
     if not isinstance(rules, list):
         return rules
     texts = [(rule, _tool_without_patterns(rule)) for rule in cast(list[Any], rules)]
@@ -136,9 +136,9 @@ def _readable(kind: str, rules: Any) -> Any:
 
 
 def _tool_without_patterns(rule: Any) -> str | None:
-    """The rule's tool, if the rule has a pattern and the tool takes none."""
+    """The rule's tool, if the rule has a pattern and the tool takes none like it."""
     shape = _TOOL_WITH_PATTERN.fullmatch(rule) if isinstance(rule, str) else None
-    if shape is None or _is_rule(rule) or _is_rule(f"{shape[1]}(x)"):
+    if shape is None or _is_rule(rule) or (_is_rule(f"{shape[1]}(x)") and shape[1].casefold() != FETCH):
         return None
     return shape[1]
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
-from wave_agent.rules.rule import Purpose, parse_rule
+from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.layers import Settings, require_sound_owner
 from wave_agent.system.private_files import STORED_KEYS, STORED_LOGINS, make_private, write_private
 
@@ -73,7 +73,7 @@ def hiding_keys(settings: Settings, home: Path) -> Settings:
     """The settings with more rules if there are stored keys or logins: no tool may read them."""
     files = [str(home / name) for name in (STORED_KEYS, STORED_LOGINS) if os.path.exists(home / name)]
     places = dict.fromkeys(place for file in files for place in (file, os.path.realpath(file)))
-    hidden = [parse_rule(f"Read(/{_literal(place)})", Purpose.RESTRICT) for place in places]
+    hidden = [parse_rule(f"Read(/{_literal(place)})") for place in places]
     rules = settings.rules
     return replace(settings, rules=replace(rules, deny=(*rules.deny, *hidden)))
 

@@ -25,7 +25,7 @@ from wave_agent.rules.rule import Places
 from wave_agent.settings.hook_entries import hooks_in_code, load_hooks
 from wave_agent.testing.mcp_host import FakeMcpHost
 from wave_agent.testing.model_server import RecordingModelServer
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import every_tool
 from wave_agent.workshop.sample_events import Subject, event_for, event_named, subject
 from wave_agent.workshop.trial import Bench, ProjectJudge, Rehearsal, rehearse
 
@@ -109,7 +109,7 @@ def run_hook(
         hooks=config.hooks,
         environment=dict(os.environ),
         judge=ProjectJudge(places=places, directories=(places.project,)),
-        tools={one.name: one for one in builtin_tools()},
+        tools={one.name: one for one in every_tool()},
     )
     return _result(_rehearsed(bench, subject(named, given, payload)))
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.messages import Image
-from wave_agent.permissions.decision import ToolKind
+from wave_agent.permissions.decision import Rules, ToolKind
 from wave_agent.rules.rule import Rule
 from wave_agent.shell.values import Placed, WriteTarget, escape
 from wave_agent.system.processes import Ledger, no_ledger
@@ -118,6 +118,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     elicit: Callable[[Any], Awaitable[Any]] | None = None
     """Answers what an MCP server asks the user. None: nobody can be asked."""
+
+    rules: Callable[[], Rules] = Rules
+    """The permission rules that apply now, for a tool that finds out late what it reaches."""
 
     door: Door = no_door
     """Entered around code of the embedding program, in whatever thread it runs."""
@@ -224,6 +227,10 @@ class Tool(ABC):
     def may_name(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[str, ...]:
         """Absolute paths that the input may name, if it is not known which of its fields contain paths."""
         return ()
+
+    def why_impossible(self, tool_input: Mapping[str, Any], context: ToolContext) -> str | None:
+        """Why a call with this valid input must not run, whatever permits it. None: it may."""
+        return None
 
     def bases(self) -> tuple[str, ...]:
         """Further directories that relative paths in its input may start from."""

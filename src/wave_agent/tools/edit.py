@@ -2,8 +2,9 @@
 
 import os
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
@@ -12,8 +13,10 @@ from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.encoding import DecodedText, decode, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, missing, replace, uninterrupted
+
+if TYPE_CHECKING:  # loaded with the first file
+    from wave_agent.tools.encoding import DecodedText
 
 _SURROGATE = lazy_regex("[\ud800-\udfff]")
 _NEWLINE = lazy_regex(r"\r?\n")
@@ -45,41 +48,32 @@ class Edit(BuiltinTool):
     Input: ClassVar[type[Struct]] = EditInput
 
     def __init__(self, known: KnownFiles, changes: FileChanges) -> None:
-        self._known = known
-        self._changes = changes
+        self._files = EditableFiles(known, changes)
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: EditInput = arguments
-        if call.old_string == call.new_string:
-            raise ToolInputError("Edit: old_string and new_string are identical: there is nothing to change")
-        if _SURROGATE.search(call.new_string):
-            raise ToolInputError("Edit: new_string contains a lone surrogate, which no file can contain")
+        swap = Replacement(old=call.old_string, new=call.new_string, everywhere=call.replace_all)
+        if problem := swap.problem:
+            raise ToolInputError(f"Edit: {problem}")
         try:
             path = os.path.join(context.cwd, call.file_path)
-            return await uninterrupted(partial(self._edit, call, path, context.seen(path)))
+            return await uninterrupted(partial(self._edit, call, swap, path, context.seen(path)))
         except FileRefusedError as refusal:
             return refusal.result()
 
-    def _edit(self, call: EditInput, path: str, seen: Seen | None) -> ToolResult:
-        with self._known.lock:
-            before = existing(path, seen)
-            if before is None:
-                raise FileRefusedError(f"{missing(path)} Use Write to create a file.")
-            self._known.check(path, before)
-            text = decode(before)
-            if text is None:
-                raise FileRefusedError(f"{path} is not a text file.")
-            after, count = _replaced(text.content, call, path)
-            data = _encoded(text, after, path)
-            replace(path, data, seen)
-            self._known.note(path, data)
-            self._changes.note(path, before, data)
-        from wave_agent.tools.diff import unified_diff  # lazy: many sessions edit nothing
+    def _edit(self, call: EditInput, swap: "Replacement", path: str, seen: Seen | None) -> ToolResult:
+        counts: list[int] = []
 
-        diff = unified_diff(printable(text.content), printable(after))
+        def change(text: str) -> str:
+            after, count = swap.apply(text, path)
+            counts.append(count)
+            return after
+
+        edited = self._files.edit(path, seen, change)
+        (count,) = counts
         times = "" if count == 1 else f" {count:,} times"
         return ToolResult(
-            content=f"Edited {path}{times}.\n{diff}",
+            content=f"Edited {path}{times}.\n{edited.diff}",
             response={
                 "filePath": path,
                 "success": True,
@@ -87,37 +81,98 @@ class Edit(BuiltinTool):
                 "newString": call.new_string,
                 "replaceAll": call.replace_all,
                 "replacements": count,
-                "diff": diff,
+                "diff": edited.diff,
             },
-            original=printable(text.content),
+            original=edited.before,
         )
 
 
-def _replaced(text: str, call: EditInput, path: str) -> tuple[str, int]:
-    """The new text and the number of replacements. Raises `FileRefusedError` unless the meaning is clear."""
-    # The model cannot tell the two kinds of newline apart, so its newlines match either.
-    has_crlf = "\r\n" in text
-    pieces = _NEWLINE.split(call.old_string) if has_crlf else [call.old_string]
-    pattern = re.compile(r"\r?\n".join(re.escape(piece) for piece in pieces))
-    first = pattern.search(text)
-    if first is None:
-        raise FileRefusedError(f"old_string does not occur in {path}.{_hint(text, call.old_string)}")
-    # Not `findall`: with two overlapping matches, it is just as unclear which one is meant.
-    if not call.replace_all and pattern.search(text, first.start() + 1):
-        where = [text.count("\n", 0, found.start()) + 1 for found in pattern.finditer(text)]
-        lines = ", ".join(str(line) for line in where[:10]) + (", …" if len(where) > 10 else "")
-        raise FileRefusedError(
-            f"old_string occurs more than once in {path} (lines {lines}). Add surrounding lines, or set replace_all."
-        )
-    usual = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+class EditedText(Struct, frozen=True):
+    """A file's text before and after an edit, as the model may see it."""
 
-    def new(match: re.Match[str]) -> str:
-        if not has_crlf:
-            return call.new_string
-        newline = _NEWLINE.search(match[0])
-        return _NEWLINE.sub(newline[0] if newline else usual, call.new_string)
+    before: str
+    after: str
 
-    return pattern.subn(new, text, count=0 if call.replace_all else 1)
+    @property
+    def diff(self) -> str:
+        from wave_agent.tools.diff import unified_diff  # lazy: many sessions edit nothing
+
+        return unified_diff(self.before, self.after)
+
+
+class EditableFiles:
+    """Text files that the model has read, and may therefore edit."""
+
+    def __init__(self, known: KnownFiles, changes: FileChanges) -> None:
+        self._known = known
+        self._changes = changes
+
+    def edit(self, path: str, seen: Seen | None, change: Callable[[str], str], create: str = "Write") -> EditedText:
+        """Changes a file, atomically and only if the model knows its content. `create` is the tool for a file that does
+        not exist. Raises `FileRefusedError`, as `change` may."""
+        from wave_agent.tools.encoding import decode, printable  # lazy: see above
+
+        with self._known.lock:
+            before = existing(path, seen)
+            if before is None:
+                raise FileRefusedError(f"{missing(path)} Use {create} to create a file.")
+            self._known.check(path, before)
+            text = decode(before)
+            if text is None:
+                raise FileRefusedError(f"{path} is not a text file.")
+            after = change(text.content)
+            data = _encoded(text, after, path)
+            replace(path, data, seen)
+            self._known.note(path, data)
+            self._changes.note(path, before, data)
+        return EditedText(printable(text.content), printable(after))
+
+
+class Replacement(Struct, frozen=True, kw_only=True):
+    """One passage of a text, and what takes its place."""
+
+    old: str
+    new: str
+    everywhere: bool = False
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be meant, whatever the text."""
+        if self.old == self.new:
+            return "old_string and new_string are identical: there is nothing to change"
+        return why_unwritable(self.new, "new_string")
+
+    def apply(self, text: str, path: str) -> tuple[str, int]:
+        """The new text and the number of replacements. Raises `FileRefusedError` unless the meaning is clear."""
+        # The model cannot tell the two kinds of newline apart, so its newlines match either.
+        has_crlf = "\r\n" in text
+        pieces = _NEWLINE.split(self.old) if has_crlf else [self.old]
+        pattern = re.compile(r"\r?\n".join(re.escape(piece) for piece in pieces))
+        first = pattern.search(text)
+        if first is None:
+            raise FileRefusedError(f"old_string does not occur in {path}.{_hint(text, self.old)}")
+        # Not `findall`: with two overlapping matches, it is just as unclear which one is meant.
+        if not self.everywhere and pattern.search(text, first.start() + 1):
+            where = [text.count("\n", 0, found.start()) + 1 for found in pattern.finditer(text)]
+            lines = ", ".join(str(line) for line in where[:10]) + (", …" if len(where) > 10 else "")
+            raise FileRefusedError(
+                f"old_string occurs more than once in {path} (lines {lines}). Add surrounding lines, or set "
+                "replace_all."
+            )
+        usual = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+        def new(match: re.Match[str]) -> str:
+            if not has_crlf:
+                return self.new
+            newline = _NEWLINE.search(match[0])
+            return _NEWLINE.sub(newline[0] if newline else usual, self.new)
+
+        return pattern.subn(new, text, count=0 if self.everywhere else 1)
+
+
+def why_unwritable(text: str, field: str) -> str:
+    """Why no file can contain this text, the value of a field. Empty: one can."""
+    return f"{field} contains a lone surrogate, which no file can contain" if _SURROGATE.search(text) else ""
 
 
 def _hint(text: str, old: str) -> str:
@@ -132,7 +187,7 @@ def _hint(text: str, old: str) -> str:
     return " Read it again, and copy the passage exactly."
 
 
-def _encoded(text: DecodedText, after: str, path: str) -> bytes:
+def _encoded(text: "DecodedText", after: str, path: str) -> bytes:
     try:
         return text.encode(after)
     except UnicodeEncodeError as error:

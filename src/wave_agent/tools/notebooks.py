@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
+from wave_agent.formats.notebook_edits import cell_name
 from wave_agent.text import strip_controls
 
 _OUTPUT = 2000
@@ -23,10 +24,9 @@ def notebook_lines(text: str) -> list[str] | None:
     metadata = _object(notebook.get("metadata"))
     language = _object(metadata.get("kernelspec")).get("language") or _object(metadata.get("language_info")).get("name")
     kind = f", {language}" if language else ""
-    lines = [f"[Notebook: {len(found)} cells{kind}. The cells are shown; Edit changes the underlying JSON]"]
+    lines = [f"[Notebook: {len(found)} cells{kind}. NotebookEdit changes a cell, Edit the underlying JSON]"]
     for number, cell in enumerate(found, 1):
-        name = f", id {cell['id']}" if cell.get("id") else ""
-        lines.append(f"[Cell {number}: {cell.get('cell_type', 'unknown')}{name}]")
+        lines.append(f"[Cell {number}: {cell.get('cell_type', 'unknown')}, id {cell_name(number - 1, cell)}]")
         lines += _text(cell.get("source")).split("\n")
         outputs = cell.get("outputs")
         for output in cast(list[Any], outputs) if isinstance(outputs, list) else []:

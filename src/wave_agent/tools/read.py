@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
-from wave_agent.tools.encoding import IMAGES, decode, kind_of_binary, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, read_bytes
 from wave_agent.tools.room import NOTES, Room, size_of
 
@@ -54,6 +53,8 @@ class Read(BuiltinTool):
 
 
 async def _shown(call: ReadInput, path: str, data: bytes, context: ToolContext) -> ToolResult:
+    from wave_agent.tools.encoding import IMAGES  # lazy: no file is read before the first answer
+
     if data.startswith(IMAGES):
         from wave_agent.tools.images import picture_in  # lazy: few sessions read one
 
@@ -68,6 +69,8 @@ async def _shown(call: ReadInput, path: str, data: bytes, context: ToolContext) 
 
 
 def _text(call: ReadInput, path: str, data: bytes, room: Room) -> ToolResult:
+    from wave_agent.tools.encoding import decode, kind_of_binary  # lazy: see above
+
     text = decode(data)
     if text is None:
         kind = kind_of_binary(data) or "a binary file"
@@ -89,6 +92,8 @@ def _page(call: ReadInput, path: str, lines: list[str], room: Room) -> ToolResul
     first = max(call.offset, 1)
     if first > len(lines):
         raise FileRefusedError(f"{path} has only {len(lines):,} lines: offset {first} is past its end.")
+    from wave_agent.tools.encoding import printable  # lazy: see above
+
     limit = _LINES if call.limit is UNSET else call.limit
     wanted = [printable(line).removesuffix("\r") for line in lines[first - 1 : first - 1 + limit]]
     numbered = _within(wanted, first, room.without(NOTES))

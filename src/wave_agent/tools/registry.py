@@ -1,6 +1,7 @@
 """The built-in tools, and finding a tool by name."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from wave_agent.tools.base import Tool, ToolInputError
@@ -14,6 +15,7 @@ from wave_agent.tools.kill_shell import KillShell
 from wave_agent.tools.read import Read
 from wave_agent.tools.shells import EarlierShell, Shells
 from wave_agent.tools.todo import TodoWrite
+from wave_agent.tools.web_fetch import WebFetch
 from wave_agent.tools.write import Write
 
 
@@ -36,7 +38,38 @@ def builtin_tools(
         Glob(),
         Grep(),
         TodoWrite(),
+        WebFetch(),
     )
+
+
+class ToolsOnCall:
+    """Tools that are loaded with their first call. Models know them from elsewhere, and hooks and rules name them, but
+    few sessions need them: offering them would take room in every request."""
+
+    def __init__(self, changes: FileChanges, permits: Callable[[str], bool] = lambda _: True) -> None:
+        """`permits` says whether a tool of this name may be called at all."""
+        self._changes = changes
+        self._permits = permits
+        self._loaded: dict[str, Tool] = {}
+
+    def find(self, name: str) -> Tool | None:
+        if name in _ON_CALL and name not in self._loaded and self._permits(name):
+            tool = getattr(import_module(f"wave_agent.tools.{_ON_CALL[name]}"), name)
+            self._loaded[name] = tool(self._changes.known, self._changes)
+        return self._loaded.get(name)
+
+
+_ON_CALL = {"MultiEdit": "multi_edit", "NotebookEdit": "notebook_edit"}
+"""By their names: the module of each tool."""
+EDITS_ON_CALL = tuple(_ON_CALL)
+"""Those that edit files."""
+
+
+def every_tool() -> tuple[Tool, ...]:
+    """All tools that can be called, in one new session."""
+    changes = FileChanges()
+    late = ToolsOnCall(changes)
+    return (*builtin_tools(changes), *(tool for name in _ON_CALL if (tool := late.find(name)) is not None))
 
 
 class GrowingTools(Mapping[str, Tool]):

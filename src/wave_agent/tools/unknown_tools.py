@@ -19,6 +19,8 @@ _KNOWN_ELSEWHERE = {
     "Grep": "search searchtext searchcode searchfilecontent codebasesearch codesearch ripgrep rg grepsearch "
     "findinfiles",
     "TodoWrite": "todo todos todoread updateplan plan updatetodos manageplan",
+    "WebFetch": "fetch fetchurl urlfetch fetchpage fetchwebpage fetchwebcontent readurl openurl browse browser httpget "
+    "curl wget webbrowser",
     "BashOutput": "getoutput readoutput shelloutput taskoutput",
     "KillShell": "kill killbash killprocess killtask stop",
 }

@@ -10,7 +10,6 @@ from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.changes import FileChanges
-from wave_agent.tools.encoding import decode, like, printable
 from wave_agent.tools.files import FileRefusedError, KnownFiles, existing, replace, uninterrupted
 
 _REPLACES = " It would replace the whole file: to change a part or to add to it, use Edit instead."
@@ -53,6 +52,8 @@ class Write(BuiltinTool):
             data = call.content.encode()
         except UnicodeEncodeError:
             raise ToolInputError("Write: content contains a lone surrogate, which no file can contain") from None
+        from wave_agent.tools.encoding import decode, like, printable  # lazy: many sessions write nothing
+
         with self._known.lock:
             before = existing(path, seen)
             if before is not None:

@@ -155,6 +155,9 @@ _INPUTS: Mapping[str, Mapping[str, str]] = {
     "Write": {"file_path": "notes.txt", "content": "{word}"},
     "Edit": {"file_path": "notes.txt", "old_string": "old", "new_string": "{word}"},
     "Read": {"file_path": "{word}.txt"},
+    "MultiEdit": {"file_path": "{word}.txt"},
+    "NotebookEdit": {"notebook_path": "notes.ipynb", "cell_id": "cell-0", "new_source": "{word}"},
+    "WebFetch": {"url": "https://example.com/{word}", "prompt": "what it is"},
     "Glob": {"pattern": "{word}*"},
     "Grep": {"pattern": "{word}"},
 }

@@ -23,7 +23,7 @@ from wave_agent.permissions.protected_paths import protected_paths
 from wave_agent.rules.rule import Places
 from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import Tool
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import every_tool
 from wave_agent.workshop.inventory import Inventory, hook_to_dict, place_of, survey
 from wave_agent.workshop.sample_events import Subject, SubjectError, check_tool, event_named, subject
 from wave_agent.workshop.trial import ProjectJudge, normalised, nothing_said
@@ -64,7 +64,7 @@ def explain(
     project, home = locate_project(cwd, os.environ, choice)
     found = survey(home, project, choice)
     found = replace(found, hooks=read_as(found.hooks, dialect))
-    tools = {one.name: one for one in builtin_tools()}
+    tools = {one.name: one for one in every_tool()}
     asked = _subject(event, tool, tool_input, found, tools)
     mode, _ = mode_for(permission_mode, found.counted)
     places = Places(project.directory, os.path.expanduser("~"), project.start)

@@ -22,7 +22,7 @@ from wave_agent.hooks.runners.thinking import NoThinker, Thinker
 from wave_agent.rules.rule import Places
 from wave_agent.system.credentials import without_credentials
 from wave_agent.text import strip_controls
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import every_tool
 from wave_agent.workshop.cases import (
     SUFFIXES,
     WORDS,
@@ -153,7 +153,7 @@ def bench_of(foundation: Foundation, outputs: Path, *, ask: bool = False) -> Ben
             open_thinker=lambda: _thinker(foundation, outputs) if ask else NoThinker(_NOT_ASKED),
         ),
         left_out=foundation.gathered.left_out,
-        tools={tool.name: tool for tool in builtin_tools()},
+        tools={tool.name: tool for tool in every_tool()},
         judge=ProjectJudge(
             places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
             rules=settings.rules,
