@@ -100,7 +100,7 @@ def test_a_misspelt_tool_in_a_matcher_or_a_rule_is_told():
     found = merge_settings([parse_settings(json.dumps(settings), Layer.USER, "s.json")])
     assert ['did you mean "Bash"' in issue.message for issue in found.issues] == [True, True]
     known = load_hooks(
-        [parse_settings('{"hooks": {"PreToolUse": [{"matcher": "bash|mcp__x", "hooks": []}]}}', Layer.USER, "s")]
+        [parse_settings('{"hooks": {"PreToolUse": [{"matcher": "bash|mcp__x__y", "hooks": []}]}}', Layer.USER, "s")]
     )
     assert known.issues == ()
 
