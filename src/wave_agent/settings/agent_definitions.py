@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,9 +16,6 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
 from wave_agent.settings.hook_entries import Issue, SettingsSource
 from wave_agent.text import did_you_mean
-
-if TYPE_CHECKING:
-    from wave_agent.settings.extensions import ExtensionFile  # many projects have none
 
 NAME = lazy_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.IGNORECASE)
 INHERIT = "inherit"
@@ -115,8 +112,27 @@ def definition_from(
     return None if any(one.left_out for one in problems) else found, problems
 
 
+class DefinitionFile(Protocol):
+    """A file with a definition, as `settings.extensions` reads it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def layer(self) -> Layer: ...
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def front(self) -> Mapping[str, Any]: ...
+    @property
+    def body(self) -> str: ...
+    @property
+    def document(self) -> Document: ...
+
+
 def definitions_in(
-    files: Iterable["ExtensionFile"],
+    files: Iterable[DefinitionFile],
 ) -> tuple[dict[str, AgentDefinition], tuple[DefinitionProblem, ...]]:
     """The definitions in these files, and what is wrong with them. Pure."""
     found: dict[str, AgentDefinition] = {}
