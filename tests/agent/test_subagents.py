@@ -356,11 +356,24 @@ async def test_the_conversation_of_the_agent_only_grows_at_its_end(world: World)
     assert result.text == "All done."
 
 
+async def test_a_call_of_a_subagent_cannot_be_deferred_so_that_somebody_is_asked(world: World) -> None:
+    """Only the agent's own call can be taken up again when the session is resumed."""
+    model = talking(above=above(Reply(tool_calls=[task()])), task=[RUNS, "Could not."])
+    defer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "defer"}}
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [lambda _: defer]}]}
+
+    result = await world.run(model, hooks=hooks, **ANYTHING)
+
+    assert "nobody can confirm it" in requests_of(model, "the task")[1].messages[-1]["content"]
+    assert not (world.project / "ran").exists()
+    assert (result.status, result.text, result.deferred_tool_use) == ("completed", "All done.", None)
+
+
 async def test_tools_and_servers_of_a_definition_limit_the_subagent(world: World) -> None:
     definition = {
         "description": "d",
         "prompt": "Be terse.",
-        "tools": "Read, Bash, WebFetch",
+        "tools": "Read, Bash, WebSearch",
         "disallowedTools": ["Bash"],
     }
     model = talking(
