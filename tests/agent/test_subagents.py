@@ -391,6 +391,50 @@ async def test_tools_and_servers_of_a_definition_limit_the_subagent(world: World
     assert not (world.project / "ran").exists()
 
 
+SEVERAL = Reply(tool_calls=[call("MultiEdit", file_path="a.txt", edits=[{"old_string": "old", "new_string": "new"}])])
+
+
+async def test_a_definition_without_edit_has_no_tool_that_edits_in_another_way(world: World) -> None:
+    (world.project / "a.txt").write_text("old")
+    definition = {"description": "d", "prompt": "p", "disallowedTools": ["Edit", "Write", "Bash"]}
+    reads = Reply(tool_calls=[call("Read", file_path="a.txt")])
+    model = talking(above=above(Reply(tool_calls=[task(kind="reader")])), task=[reads, SEVERAL, "No."])
+
+    await world.run(model, agents={"reader": definition}, **ANYTHING)
+
+    assert 'There is no tool "MultiEdit"' in requests_of(model, "the task")[2].messages[-1]["content"]
+    assert (world.project / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("event", "group"),
+    [
+        ("PreToolUse", {"matcher": "*", "if": "Edit"}),
+        ("PreToolUse", {"matcher": "Edit|MultiEdit|NotebookEdit", "if": "Edit"}),
+        ("PermissionRequest", {"matcher": "Edit"}),
+        ("PostToolUse", {"matcher": "Write|Edit"}),
+    ],
+)
+async def test_no_guard_of_edit_is_dodged_by_a_tool_that_was_not_offered(
+    world: World, event: str, group: dict[str, str]
+) -> None:
+    (world.project / "a.txt").write_text("old")
+    hooks = {
+        event: [
+            {
+                "matcher": group["matcher"],
+                "hooks": [{"command": "exit 2", **{key: value for key, value in group.items() if key == "if"}}],
+            }
+        ]
+    }
+    model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="a.txt")]), SEVERAL, "No."])
+
+    await world.run(model, hooks=hooks, permission_mode="acceptEdits")
+
+    assert 'There is no tool "MultiEdit"' in model.requests[2].messages[-1]["content"]
+    assert (world.project / "a.txt").read_text() == "old"
+
+
 async def test_what_a_subagent_has_read_the_agent_has_not(world: World) -> None:
     (world.project / "a.txt").write_text("old")
     edit = call("Edit", file_path="a.txt", old_string="old", new_string="new")
