@@ -68,6 +68,13 @@ def test_without_limits_everything_is_that_of_the_session() -> None:
         assert (found.tools, found.model, found.permission_mode, found.max_turns) == (None, None, None, None)
 
 
+@rows("key", ["tool", "permisionMode", "disallowed-tools", "maxturns"])
+def test_a_key_that_may_be_a_misspelt_limit_leaves_the_definition_out(key: str) -> None:
+    found, (problem,) = read(**{key: "Read"})
+    assert (found, problem.field, problem.left_out) == (None, key, True)
+    assert "did you mean" in problem.message
+
+
 @rows(
     ("front", "tool", "expected"),
     [

@@ -200,7 +200,10 @@ class CallJudge:
                 "of a subagent; it needs confirmation instead."
             )
             return ""
-        return "\n".join(f"Hook {one.hook}: {one.text}" for one in deferring)
+        return "\n".join(
+            one.text if one.text.startswith(f"Hook {one.hook} ") else f"Hook {one.hook}: {one.text}"
+            for one in deferring
+        )
 
     async def _permit(
         self,

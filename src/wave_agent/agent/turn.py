@@ -164,7 +164,9 @@ class Turn:
         if has_work:
             await self._parts.briefing.catch_up(self._parts.calls.mode)
             return await self._until_done()
-        self.error = "There is no prompt, and no SessionStart hook gave one."
+        self.error = (
+            "There is nothing to continue: no call waits, no hook has reported anything, and none gave a prompt."
+        )
         self._parts.messages.add_error_block(self.error)
         return TurnStatus.ERROR
 

@@ -273,7 +273,8 @@ class _FieldReader:
             if key in _WITHOUT_EFFECT:
                 self.report(key, "has no effect here", left_out=False)
             elif key not in (*_KEYS, *_SILENT):
-                self.report(key, f"is not a known key{did_you_mean(key, _KEYS)}", left_out=False)
+                meant = did_you_mean(key, _KEYS)  # perhaps a limit, without which the subagent could do more
+                self.report(key, f"is not a known key{meant}", left_out=bool(meant))
 
 
 def _here(event: str) -> str:
