@@ -6,6 +6,7 @@ Each test of the first part is named by a way in which guards of other agents fe
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
@@ -433,6 +434,22 @@ async def test_no_guard_of_edit_is_dodged_by_a_tool_that_was_not_offered(
 
     assert 'There is no tool "MultiEdit"' in model.requests[2].messages[-1]["content"]
     assert (world.project / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(("limits", "starts"), [({}, True), ({"permissionMode": "acceptEdits"}, False)])
+async def test_a_wave_started_by_a_subagent_cannot_be_free_of_its_limits(
+    world: World, limits: dict[str, str], starts: bool
+) -> None:
+    nested = f"{sys.executable} -m wave_agent -p nested --base-url http://127.0.0.1:9 --model any"
+    asks = Reply(tool_calls=[call("Bash", command=nested)])
+    model = talking(above=above(Reply(tool_calls=[task(kind="own")])), task=[asks, "Tried."])
+    allowed = {"permissions": {"allow": ["Bash"]}}
+
+    await world.run(model, agents={"own": {"description": "d", "prompt": "p", **limits}}, settings=allowed, **ANYTHING)
+
+    said = requests_of(model, "the task")[1].messages[-1]["content"]
+    assert ("limits of the subagent own" in said) is not starts
+    assert ("127.0.0.1:9" in said) is starts
 
 
 async def test_what_a_subagent_has_read_the_agent_has_not(world: World) -> None:

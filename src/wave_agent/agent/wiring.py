@@ -457,7 +457,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
         context=ToolContext(
             project_dir=Path(foundation.project),
             start=Path(foundation.place.start),
-            environment=ground.variables,
+            environment=ground.variables if above is None else above.environment,
             outputs=ground.outputs,
             ledger=ground.leftovers.entry,
             sandbox=ground.sandbox,

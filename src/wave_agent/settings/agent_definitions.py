@@ -11,6 +11,7 @@ from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
@@ -45,6 +46,12 @@ class AgentDefinition(Struct, frozen=True, kw_only=True):
     """They run in this subagent alone."""
     source: str = "built-in"
     """A file, or where else it comes from."""
+
+    @property
+    def is_limited(self) -> bool:
+        """It may do less than the agent that starts it."""
+        some = (self.tools, self.permission_mode, self.mcp_servers)
+        return any(one is not None for one in some) or bool(self.disallowed_tools or self.hooks)
 
     def has_tool(self, name: str) -> bool:
         """Whether it may use the tool of this name."""
@@ -172,6 +179,7 @@ def _strict(hook: HookDefinition) -> HookDefinition:
 
 
 _NOWHERE = Places("/", "/")
+_TOOLS = frozenset(name.casefold() for name in KNOWN_TOOLS)
 _NAME_LENGTH = 64
 _DESCRIPTION = 1024
 _KEYS = (
@@ -221,6 +229,9 @@ class _FieldReader:
                 continue
             if limited:
                 self.report(field, f'"{name}": only names of tools; patterns belong into permission rules')
+            elif name.casefold() not in _TOOLS and (meant := did_you_mean(name, KNOWN_TOOLS)):
+                # A misspelt name permits nothing, but it forbids nothing either.
+                self.report(field, f'"{name}" is not a built-in tool{meant}', left_out=field == "disallowedTools")
         return found
 
     def model(self) -> str | None:
@@ -258,6 +269,9 @@ class _FieldReader:
             self.report("hooks", f"must be an object of events, not {type_name(value)}")
             return ()
         entries = {_here(str(event)): groups for event, groups in cast(Mapping[str, Any], value).items()}
+        for event in entries:
+            if event in EVENTS and EVENTS[HookEvent(event)].in_subagent == "never":
+                self.report(f"hooks.{event}", "never runs in a subagent", left_out=False)
         source = SettingsSource(
             self._source.layer, self._source.name, Document({"hooks": entries}, {}), self._source.dialect
         )
@@ -270,7 +284,9 @@ class _FieldReader:
 
     def check_keys(self) -> None:
         for key in map(str, self._front):
-            if key in _WITHOUT_EFFECT:
+            if key in _KEYS and self._front[key] is None and self._source.layer is not Layer.CODE:
+                self.report(key, "has no value")
+            elif key in _WITHOUT_EFFECT:
                 self.report(key, "has no effect here", left_out=False)
             elif key not in (*_KEYS, *_SILENT):
                 meant = did_you_mean(key, _KEYS)  # perhaps a limit, without which the subagent could do more
