@@ -152,6 +152,11 @@ def test_an_unusable_name_leaves_it_out(name: object) -> None:
 def test_stop_becomes_subagent_stop_and_other_events_stay() -> None:
     found = good(hooks={"Stop": [HOOK], "PreToolUse": [HOOK]})
     assert [hook.event for hook in found.hooks] == [HookEvent.SUBAGENT_STOP, HookEvent.PRE_TOOL_USE]
+    both = good(hooks={"Stop": [{"command": "one"}], "SubagentStop": [{"command": "two"}]})
+    assert [(hook.event, hook.command) for hook in both.hooks] == [
+        (HookEvent.SUBAGENT_STOP, "one"),
+        (HookEvent.SUBAGENT_STOP, "two"),
+    ]
 
 
 def test_hooks_are_numbered_after_those_of_the_session() -> None:

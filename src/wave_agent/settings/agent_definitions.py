@@ -268,7 +268,11 @@ class _FieldReader:
         if not isinstance(value, Mapping):
             self.report("hooks", f"must be an object of events, not {type_name(value)}")
             return ()
-        entries = {_here(str(event)): groups for event, groups in cast(Mapping[str, Any], value).items()}
+        entries: dict[str, Any] = {}
+        for event, groups in cast(Mapping[str, Any], value).items():
+            earlier = entries.get(_here(str(event)))  # `Stop` beside `SubagentStop`
+            both = isinstance(earlier, list) and isinstance(groups, list)
+            entries[_here(str(event))] = [*cast(list[Any], earlier), *cast(list[Any], groups)] if both else groups
         for event in entries:
             if event in EVENTS and EVENTS[HookEvent(event)].in_subagent == "never":
                 self.report(f"hooks.{event}", "never runs in a subagent", left_out=False)
