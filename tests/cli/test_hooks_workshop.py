@@ -46,6 +46,15 @@ def has_run(project: Project) -> bool:
 TRY = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--input")
 
 
+def test_hooks_that_a_session_does_not_wait_for_are_tried_to_their_end(empty: Project) -> None:
+    empty.settings({"hooks": {"FileChanged": [{"command": "touch ran", "name": "noted"}]}})
+    tried = empty.wave("hooks", "test", "FileChanged", "--trust")
+    assert (tried.returncode, tried.stderr) == (0, "")
+    assert "noted" in tried.stdout
+    assert "not reached" not in tried.stdout
+    assert has_run(empty)
+
+
 # ---------------------------------------------------------------------------------------------------------- the dialect
 
 

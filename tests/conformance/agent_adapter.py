@@ -217,7 +217,7 @@ async def observe(request: dict[str, Any], *, inside: bool = False) -> dict[str,
         "input": tool.inputs[0] if tool.inputs else None,
         "answer": server and (None if server.asked and event == "Elicitation" else server.answer),
         "permission": "ask" if questions else "allow" if tool.inputs else "deny",
-        "failed_open": result.hooks_failed_open,
+        "failed_open": sum(run.let_through for run in runs if run.agent_id) if inside else result.hooks_failed_open,
     }
 
 

@@ -181,7 +181,7 @@ def test_nothing_but_the_flag_switches_hooks_off(project: Project, way: str) -> 
     env = {"WAVE_NO_HOOKS": "1", "NO_HOOKS": "1"} if way == "environment" else {}
     if way == "settings":
         hooks = json.loads((project.home / "settings.json").read_text())
-        (project.home / "settings.json").write_text(json.dumps({**hooks, "noHooks": True, "disableAllHooks": True}))
+        (project.home / "settings.json").write_text(json.dumps({**hooks, "noHooks": True, "disableHooks": True}))
     with serving("unused") as server:
         status, _ = at_terminal(project, server, "-p", "Make it.", "--trust", **env)
         assert server.requests == []

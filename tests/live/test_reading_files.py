@@ -148,7 +148,7 @@ def test_wrong_calls_are_answered_with_what_to_do_instead(project: Project) -> N
     assert got[1] == "a.py:2:y = 2"
     assert "The values are content, count, files_with_matches" in got[2]
     assert "The fields are file_path, offset, limit" in got[3]
-    assert "[Cell 1: code]" in got[4]
+    assert "[Cell 1: code, id cell-0]" in got[4]
     assert "characters of output omitted" in got[4]
     assert "has not been read since this session was started" in got[6]
     assert (directory / "data.bin").read_bytes() == b"\0\1\2"

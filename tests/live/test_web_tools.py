@@ -120,7 +120,7 @@ def test_a_notebook_and_a_file_are_edited_by_tools_that_rules_about_edits_cover(
     with serving(*(Reply(tool_calls=[one]) for one in calls), "Done.") as server:
         ran = project.wave("-p", "go", "--output-format", "json", *rules, server=server)
     offered = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
-    assert offered[-2:] == ["WebFetch", "NotebookEdit"]
+    assert {"WebFetch", "NotebookEdit"} <= set(offered)
     assert "MultiEdit" not in offered
     shown = results(server)
     assert "[Cell 1: code, id a1]" in shown[0]

@@ -649,6 +649,7 @@ _ROWS = (
     ),
     EventRow(
         event=HookEvent.USER_PROMPT_EXPANSION,
+        in_subagent="never",
         when="the user has typed a command (`/name`), before it becomes a longer prompt",
         target="command_name",
         timeout=30,
@@ -730,6 +731,7 @@ _ROWS = (
     ),
     EventRow(
         event=HookEvent.INSTRUCTIONS_LOADED,
+        in_subagent="never",
         when="a session starts, for each AGENTS.md or CLAUDE.md that is passed to the model",
         target="load_reason",
         stdin=(

@@ -221,7 +221,9 @@ def _files(word: str, base: str, project: str) -> Iterator[str]:
 
 
 def _absolute(word: str, base: str, project: str) -> str:
-    return os.path.normpath(os.path.join(base, os.path.expanduser(_PROJECT.sub(lambda _: project, word))))
+    named = _PROJECT.sub(lambda _: project, word)
+    home = named if "\0" in named else os.path.expanduser(named)  # no user has such a name, and looking it up fails
+    return os.path.normpath(os.path.join(base, home))
 
 
 def _read_words(command: str) -> Iterator[str]:

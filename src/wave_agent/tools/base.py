@@ -308,8 +308,12 @@ def _derived() -> Mapping[str, msgspec.Raw]:
     return msgspec.json.decode(Path(__file__).with_name(SCHEMAS).read_bytes(), type=dict[str, msgspec.Raw])
 
 
+_NOTHING: tuple[Any, ...] = ("", False, 0, None)
+
+
 def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:
-    """The schema without references: many servers and small models do not follow them.
+    """The schema without references: many servers and small models do not follow them. A default that says nothing is
+    left out: every request has room for the schemas of all tools.
 
     A recursive type becomes a plain object where it would start again.
     """
@@ -320,7 +324,8 @@ def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]
     found = cast(dict[str, Any], schema)
     name = found.get("$ref")
     if not isinstance(name, str):
-        return {key: _inlined(value, components, inside) for key, value in found.items()}
+        said = {key: value for key, value in found.items() if key != "default" or value not in _NOTHING}
+        return {key: _inlined(value, components, inside) for key, value in said.items()}
     if name in inside:
         return {"type": "object"}
     target = {key: value for key, value in components[name].items() if key != "title"}

@@ -9,25 +9,24 @@ from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 _DESCRIPTION = (
-    "Gives a task to a subagent, which works on it alone, with its own conversation, and reports back once. Use it for "
-    "searches and other work whose details you do not need. Subagents that you call in one answer run side by side. It "
-    "knows nothing about this conversation: say in the prompt everything it needs, and what the report should contain. "
-    "The user does not see the report."
+    "Gives a task to a subagent, which works alone and reports back once. Use it for searches and work whose details "
+    "you do not need; several in one answer run side by side. It knows nothing of this conversation: the prompt must "
+    "say everything, and what to report. The user does not see the report."
 )
 
 
 BUILT_IN: Mapping[str, str] = {
-    "general-purpose": "has all tools; for work of several steps, and for changes",
-    "explore": "only reads (Read, Glob, Grep); finds things in the project and explains how they work",
+    "general-purpose": "has all tools",
+    "explore": "only reads; finds things in the project and explains them",
 }
 """The types of subagents that every session has, and what they are for."""
 
 
 class TaskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    description: Annotated[str, Meta(description="The task in a few words, for the user.")]
-    prompt: Annotated[str, Meta(min_length=1, description="The whole task.")]
+    description: Annotated[str, Meta(description="A few words, for the user.")]
+    prompt: Annotated[str, Meta(min_length=1)]
     subagent_type: str
-    model: Annotated[str | None, Meta(description="Another model than yours.")] = None
+    model: Annotated[str, Meta(description="Default: yours.")] = ""
 
 
 class Task(Tool):

@@ -17,14 +17,13 @@ if TYPE_CHECKING:  # loaded with the first page
 
 class WebFetchInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: Annotated[str, Meta(min_length=1)]
-    prompt: Annotated[str, Meta(description="What you look for; repeated in the result.")] = ""
+    prompt: Annotated[str, Meta(description="What you look for.")] = ""
 
 
 class WebFetch(Tool):
     name: ClassVar[str] = "WebFetch"
     description: ClassVar[str] = (
-        "Returns the text of a web page, HTML as Markdown. No other model reads it: look for what you need yourself. "
-        "http:// becomes https:// unless a port is given. A redirect to another host is reported, not followed."
+        "Returns the text of a web page, as Markdown. A redirect to another host is reported, not followed."
     )
     kind: ClassVar[ToolKind] = ToolKind.FETCHES
     dispensable: ClassVar[bool] = True

@@ -186,6 +186,11 @@ async def rehearse(bench: Bench, subject: Subject) -> Rehearsal:
         return await _rehearse(bench, subject, Path(scratch))
 
 
+def _runs_alone(hook: HookDefinition) -> bool:
+    """Nothing in a session waits for it."""
+    return hook.is_async or not EVENTS[hook.event].waited
+
+
 async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
     by_position = {hook.position: hook for hook in bench.hooks}
     tried: list[Tried] = []
@@ -202,7 +207,7 @@ async def _rehearse(bench: Bench, subject: Subject, scratch: Path) -> Rehearsal:
         max_stop_blocks=bench.max_stop_blocks,
         why_refused=bench.why_refused,
         own_environment=bench.own_environment,
-        async_grace=max((hook.timeout + 1 for hook in bench.hooks if hook.is_async), default=0),
+        async_grace=max((hook.timeout + 1 for hook in bench.hooks if _runs_alone(hook)), default=0),
         on_run=keep,
     )
     judge = bench.judge if subject.mode is None else replace(bench.judge, mode=subject.mode)
