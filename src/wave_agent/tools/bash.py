@@ -50,7 +50,7 @@ def default_shell() -> str:
 class BashInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(min_length=1)]
     timeout: Annotated[int, Meta(gt=0, description="Milliseconds, at most 600000.")] = _DEFAULT_TIMEOUT
-    description: Annotated[str, Meta(description="What it does, in a few words, for the user.")] = ""
+    description: Annotated[str, Meta(description="A few words, for the user.")] = ""
     run_in_background: bool = False
 
 
@@ -63,7 +63,7 @@ class Bash(BuiltinTool):
         "Runs a shell command. The working directory persists between calls; variables and functions do not. stdin is "
         "empty: nothing interactive. Long output is shortened; the full output is in a file that is named. For servers "
         "and watchers set run_in_background (not `&`): the call returns an id for BashOutput and KillShell, and you "
-        "are notified when it ends. Prefer Read, Grep, Glob, Edit and Write to cat, grep, find, sed and echo."
+        "are notified when it ends. Prefer the other tools to cat, grep, find, sed and echo."
     )
     brief: ClassVar[str] = "Runs a shell command and returns its output."
     brief_fields: ClassVar[tuple[str, ...]] = ("command",)

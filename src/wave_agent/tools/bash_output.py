@@ -16,7 +16,7 @@ class BashOutputInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     bash_id: str
     wait_ms: Annotated[
         int,
-        Meta(ge=0, description="Wait up to this long for the end, or for output and a pause; at most 600000."),
+        Meta(ge=0, description="Wait up to this long for the end, or for output; at most 600000."),
     ] = 0
 
 

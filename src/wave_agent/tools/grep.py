@@ -15,8 +15,8 @@ _NARROW = "Narrow the search with path or glob"
 
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="File or directory; default: the session's working directory.")] = ""
-    glob: Annotated[str, Meta(description="Only files such as *.py or src/**/*.{ts,tsx}; prefix ! to exclude.")] = ""
+    path: Annotated[str, Meta(description="File or directory; default: the working directory.")] = ""
+    glob: Annotated[str, Meta(description="Such as *.py or src/**/*.{ts,tsx}; ! excludes.")] = ""
     output_mode: (
         Annotated[
             Literal["files_with_matches", "content", "count"],
@@ -32,7 +32,7 @@ class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     head_limit: Annotated[int, Meta(ge=0, description="Lines of output, default 250; 0 for no limit.")] | UnsetType = (
         UNSET
     )
-    multiline: Annotated[bool, Meta(description="Matches may span lines; . matches newlines.")] = False
+    multiline: Annotated[bool, Meta(description="Matches may span lines.")] = False
 
 
 class Grep(BuiltinTool):

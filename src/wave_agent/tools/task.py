@@ -11,7 +11,7 @@ from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 _DESCRIPTION = (
     "Gives a task to a subagent, which works alone and reports back once. Use it for searches and work whose details "
     "you do not need; several in one answer run side by side. It knows nothing of this conversation: the prompt must "
-    "say everything, and what to report. The user does not see the report."
+    "say everything, and what to report."
 )
 
 

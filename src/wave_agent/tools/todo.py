@@ -16,7 +16,7 @@ _MARKS = {"pending": "[ ]", "in_progress": "[→]", "completed": "[x]"}
 class Todo(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"active_form": "activeForm"}):
     content: Annotated[str, Meta(min_length=1)]
     status: Literal["pending", "in_progress", "completed"]
-    active_form: Annotated[str, Meta(description='Shown while it is in progress, such as "Running tests".')] = ""
+    active_form: Annotated[str, Meta(description='Such as "Running tests".')] = ""
 
 
 class TodoWriteInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
