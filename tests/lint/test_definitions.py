@@ -6,6 +6,7 @@ import pytest
 
 from tests.lint.workbench import Workbench
 from wave_agent.lint.findings import TextEdit
+from wave_agent.settings import extension_files
 
 DEFINITION = """---
 name: reviewer
@@ -80,3 +81,17 @@ def test_the_users_own_definitions_are_checked(bench: Workbench) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(DEFINITION.format(command="/nowhere/guard.sh", timeout=5))
     assert [(one.code, one.file) for one in bench.check().findings] == [("W110", str(file))]
+
+
+def test_a_definition_can_be_named(bench: Workbench) -> None:
+    define(bench, "./missing.sh")
+    define(bench, "./guard.sh", base=".claude")
+    assert bench.codes(".wave/agents/reviewer.md") == ["W110"]
+    assert bench.codes(".claude/agents/reviewer.md") == ["W102"]
+
+
+def test_a_definition_among_too_many_files_is_a_finding(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    define(bench)
+    monkeypatch.setattr(extension_files, "MOST", 0)
+    (found,) = bench.check(".wave/agents/reviewer.md").findings
+    assert (found.code, "too many files" in found.reason) == ("W100", True)

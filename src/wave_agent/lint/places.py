@@ -74,13 +74,16 @@ def places(project: str, home: Path | None) -> list[SettingsFile]:
 
 def _definitions(directory: Path, kind: FileOwner) -> Iterator[SettingsFile]:
     """The definitions of subagents in a directory that have hooks, or cannot be read."""
-    layer = Layer.USER if kind is FileOwner.USER else Layer.PROJECT
-    dialect = Dialect.CLAUDE if kind is FileOwner.OTHER else Dialect.WAVE
-    place = ExtensionPlace(ExtensionKind.AGENTS, str(directory), layer, dialect, "", "/")
-    for one in find_extensions([place]) if directory.is_dir() else ():
+    for one in _texts(str(directory), kind) if directory.is_dir() else ():
         found = read_definition(one, kind)
         if found.problem or found.source is not None:
             yield found
+
+
+def _texts(directory: str, kind: FileOwner) -> Iterator[FoundExtension]:
+    layer = Layer.USER if kind is FileOwner.USER else Layer.PROJECT
+    dialect = Dialect.CLAUDE if kind is FileOwner.OTHER else Dialect.WAVE
+    return find_extensions([ExtensionPlace(ExtensionKind.AGENTS, directory, layer, dialect)])
 
 
 def read_definition(found: FoundExtension, kind: FileOwner) -> SettingsFile:
@@ -99,7 +102,14 @@ def read_definition(found: FoundExtension, kind: FileOwner) -> SettingsFile:
 
 
 def place_named(file: str) -> SettingsFile:
-    """A settings file specified by its path."""
+    """A settings file, or the definition of a subagent, specified by its path."""
+    if file.endswith(".md"):
+        path = os.path.abspath(file)
+        kind = FileOwner.OTHER if "/.claude/" in path else FileOwner.WAVE
+        found = next((one for one in _texts(os.path.dirname(path), kind) if one.path == path), None)
+        if found is None:
+            return SettingsFile(file=file, kind=kind, shared=True, problem=f"{file}: its directory has too many files")
+        return read_definition(found, kind)
     for name, kind, shared in _OF_A_PROJECT:
         if Path(os.path.abspath(file)).as_posix().endswith(f"/{name}"):
             return read_place(file, kind, shared=shared)
@@ -137,7 +147,7 @@ def _only_hooks(document: Document) -> Document:
 
 
 def is_settings(file: str) -> bool:
-    return file.endswith(".json")
+    return file.endswith((".json", ".md"))
 
 
 def unreadable(paths: Sequence[str]) -> list[str]:
