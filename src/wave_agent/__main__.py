@@ -68,4 +68,7 @@ def _collect_garbage() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # With `-m`, the first place for modules is the current directory: a project's `shlex.py` would run.
+        del sys.path[0]
     sys.exit(main())

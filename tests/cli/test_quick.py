@@ -123,3 +123,20 @@ def test_the_usage_of_a_mistake_is_that_of_the_command(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"{usage}\n")
     assert '"Bash(" is not a rule' in ran.stderr
+
+
+@pytest.mark.parametrize("flags", [["-m"], ["-P", "-m"]])
+def test_python_m_does_not_import_modules_of_the_current_directory(tmp_path: Path, flags: list[str]) -> None:
+    """A freshly cloned project controls them."""
+    for name in ("shlex", "asyncio", "json", "msgspec", "click"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w').close()\n")
+    run = subprocess.run(
+        [sys.executable, *flags, "wave_agent", "hooks", "schema"],
+        cwd=tmp_path,
+        env={**os.environ, "WAVE_HOME": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert not (tmp_path / "ran").exists()

@@ -133,3 +133,51 @@ def test_a_hook_that_is_not_waited_for_is_somebody_else(project: Project, tmp_pa
     assert written == f"Created {project.directory / 'a.py'} (1 line)."
     assert "has changed since it was read" in edited
     assert (project.directory / "a.py").read_text() == "x = 1\n"
+
+
+SOURCE = {"cell_type": "code", "execution_count": None, "id": "a1", "metadata": {}, "outputs": []}
+TIDY = """#!/bin/sh
+cat >> {name}.log; echo >> {name}.log
+[ {name} = stop ] || sed -i 's/ *= */ = /' a.py a.ipynb
+exit 0
+"""
+
+
+async def test_several_edits_and_an_edit_of_a_notebook_are_formatted_reported_and_undone(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of Edit are."""
+    monkeypatch.setenv("WAVE_HOME", str(project.home))
+    tidy, stop = (hook(project, name, TIDY.format(name=name)) for name in ("tidy", "stop"))
+    after = {"matcher": "Edit|MultiEdit|NotebookEdit", "hooks": [tidy]}
+    project.settings({"hooks": {"PostToolUse": [after], "Stop": [{"hooks": [stop]}]}})
+    code, book = project.directory / "a.py", project.directory / "a.ipynb"
+    before = json.dumps({"cells": [{**SOURCE, "source": ["x = 1"]}], "metadata": {}, "nbformat": 4})
+    code.write_text("one = 1\ntwo = 2\n")
+    book.write_text(before)
+    edits = [{"old_string": "one = 1", "new_string": "one=3"}, {"old_string": "two = 2", "new_string": "two=4"}]
+    replies = [
+        Reply(tool_calls=[call("Read", file_path="a.py"), call("Read", file_path="a.ipynb")]),
+        Reply(tool_calls=[call("MultiEdit", file_path="a.py", edits=edits)]),
+        Reply(tool_calls=[call("NotebookEdit", notebook_path="a.ipynb", cell_id="a1", new_source="x=5")]),
+        "Done.",
+    ]
+    with serving(*replies) as server:
+        async with await Agent.create(
+            workdir=project.directory, base_url=server.base_url, model="test", trust=True, permission_mode="acceptEdits"
+        ) as agent:
+            await agent.send_message("go")
+            assert code.read_text() == "one = 3\ntwo = 4\n"
+            assert json.loads(book.read_text())["cells"][0]["source"] == ["x = 5"]
+            taken = await agent.undo()
+
+    _, _, several, notebook = results(server)
+    assert f"Hook tidy then changed {code}:\n" in several
+    assert "+one = 3" in several
+    assert f"Hook tidy then changed {book}:\n" in notebook
+    seen = [json.loads(line) for line in (project.directory / "tidy.log").read_text().splitlines() if line]
+    assert [one["tool_name"] for one in seen] == ["MultiEdit", "NotebookEdit"]
+    (end,) = [json.loads(line) for line in (project.directory / "stop.log").read_text().splitlines() if line]
+    assert sorted(end["changed_files"]) == sorted(map(str, (code, book)))
+    assert (code.read_text(), book.read_text()) == ("one = 1\ntwo = 2\n", before)
+    assert sorted(taken.restored) == sorted(map(str, (code, book)))

@@ -45,6 +45,7 @@ async def test_skills_and_commands_are_listed_with_what_was_left_out(project: Pa
     write(project / ".wave" / "skills" / "review" / "SKILL.md", "Mine.")
     write(home / "commands" / "help.md", "Help me.")
     write(home / "agents" / "tester.md", "---\nname: tester\ndescription: tests things\n---\nTest.")
+    write(home / "agents" / "explore.md", "---\nname: explore\ndescription: explores my way\n---\nLook.")
     async with stage(project, size=(140, 30)) as on:
         assert "Not available here, because the screen has a command of that name: /help" in on.said(Info)[0]
         await on.type("/rev")
@@ -57,6 +58,8 @@ async def test_skills_and_commands_are_listed_with_what_was_left_out(project: Pa
         await on.press("escape")
         await on.send("/agents")
         await on.sees("tests things")
+        await on.sees("explores my way")
+        assert on.screen.count("built in") == 1  # the file takes the place of the other one
 
 
 async def test_without_any_the_views_say_how_to_add_one(project: Path):
@@ -65,7 +68,10 @@ async def test_without_any_the_views_say_how_to_add_one(project: Path):
         await on.sees("None. Put a skill into .wave/skills/NAME/SKILL.md")
         await on.press("escape")
         await on.send("/agents")
-        await on.sees("None. Put one into .wave/agents/NAME.md.")
+        await on.sees("Your own go into .wave/agents/NAME.md.")
+        await on.sees("general-purpose")
+        await on.sees("explore")
+        await on.sees("built in")
 
 
 async def test_init_sends_the_prompt_that_ships_with_the_program(project: Path):

@@ -158,6 +158,40 @@ async def test_an_edit_is_asked_for_with_its_change(project: Path):
     assert (project / "a.txt").read_text() == "new\n"
 
 
+async def test_several_edits_are_asked_for_with_their_change(project: Path):
+    (project / "a.txt").write_text("one\ntwo\n")
+    edits = [{"old_string": "one", "new_string": "1"}, {"old_string": "two", "new_string": "2"}]
+    replies = [
+        Reply(tool_calls=[call("Read", file_path="a.txt")]),
+        Reply(tool_calls=[call("MultiEdit", file_path="a.txt", edits=edits)]),
+        "done",
+    ]
+    async with stage(project, replies) as on:
+        await on.send("Change it.")
+        shown = await question(on)
+        assert "May MultiEdit a.txt run?" in shown
+        for line in ("1 -one", "2 -two", "1 +1", "2 +2"):
+            assert line in shown
+        await on.press("y")
+        await on.idle()
+    assert (project / "a.txt").read_text() == "1\n2\n"
+
+
+async def test_a_question_says_which_subagent_asks(project: Path):
+    replies = [
+        Reply(tool_calls=[call("Task", description="look", prompt="Look.", subagent_type="general-purpose")]),
+        Reply(tool_calls=[call("Bash", command="touch a")]),
+        "I may not.",
+        "done",
+    ]
+    async with stage(project, replies) as on:
+        await on.send("Look at it.")
+        assert "(subagent general-purpose)" in await question(on)
+        await on.press("n")
+        await on.idle()
+    assert not (project / "a").exists()
+
+
 async def test_escape_is_a_no_that_ends_the_turn(project: Path):
     async with stage(project, [Reply(tool_calls=[make()])]) as on:
         await on.send("Make it.")

@@ -166,6 +166,45 @@ def test_the_change_that_a_call_would_make_is_known_before_it_runs(tmp_path: Pat
     assert counts(diff) == "+2 -1"
 
 
+def test_several_edits_are_one_change_each_on_the_result_of_the_last(tmp_path: Path):
+    file = tmp_path / "a"
+    file.write_text("one\ntwo\nthree\n")
+
+    def change(*edits: object) -> str:
+        return change_of("MultiEdit", {"file_path": str(file), "edits": [*edits]})
+
+    first, second = {"old_string": "one", "new_string": "1"}, {"old_string": "1\ntwo", "new_string": "1\n2"}
+    assert change(first, second) == "@@ -1,3 +1,3 @@\n-one\n-two\n+1\n+2\n three"
+    wrong = "[edit 1: old_string does not occur in the file as it is now]"
+    assert change(second, first) == f"{wrong}\n 1\n-two\n+2\n-one\n+1"
+    often = {"old_string": "e", "new_string": "E"}
+    assert "[edit 2: old_string occurs more than once" in change(first, often)
+    assert "+thrEE" in change(first, {**often, "replace_all": True})
+    assert change("nonsense") == ""
+    assert change_of("MultiEdit", {"file_path": str(file), "edits": 1}) == ""
+
+
+def test_the_change_of_a_cell_is_shown_with_its_cell(tmp_path: Path):
+    file = tmp_path / "a.ipynb"
+    cell = {"cell_type": "code", "id": "load", "metadata": {}, "outputs": [], "source": "a = 1\nb = 2"}
+    file.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+
+    def change(**fields: str) -> str:
+        return change_of("NotebookEdit", {"notebook_path": str(file), **fields})
+
+    replaced = change(cell_id="load", new_source="a = 1\nb = 3")
+    assert replaced == "[cell load]\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3"
+    assert change(cell_id="load", edit_mode="delete") == "[cell load]\n@@ -1,2 +0,0 @@\n-a = 1\n-b = 2"
+    inserted = change(cell_id="load", edit_mode="insert", cell_type="markdown", new_source="# Hi")
+    assert inserted == "[new cell after load, markdown]\n@@ -0,0 +1 @@\n+# Hi"
+    assert change(edit_mode="insert", new_source="x").startswith("[new cell at the start]")
+    missing = change(cell_id="gone", new_source="x")
+    assert missing.startswith('[cell gone: there is no cell "gone"; the cells are load]')
+    assert "+x" in missing
+    file.write_text("no notebook")
+    assert change(cell_id="load", new_source="x").startswith("[cell load: not a notebook")
+
+
 def test_an_edit_that_is_asked_for_has_its_place_and_the_lines_around_it(tmp_path: Path):
     file = tmp_path / "a"
     file.write_bytes(b"".join(b"line %d\r\n" % number for number in range(1, 21)))

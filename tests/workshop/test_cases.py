@@ -95,6 +95,8 @@ def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
         ("- !!set {a}", "not valid YAML: "),
         ("- {1: {? [a] : b}}", "keys must be plain text"),
         ("a: &a [*a]", "nested deeper than"),
+        ("- " + "[" * 5_000, ":1:1: not valid YAML: nested deeper than"),
+        ("{a: " * 5_000, ":1:1: not valid YAML: nested deeper than"),
         ("\x01", "not valid YAML: "),
     ],
 )

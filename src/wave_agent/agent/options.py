@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.sandbox import Sandbox
     from wave_agent.settings.agent_definitions import AgentDefinition
+    from wave_agent.settings.session_agents import SessionAgents
 
 
 class Options(SourceChoice, frozen=True, kw_only=True):
@@ -241,7 +242,9 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
     cost = options.max_cost if above is None else above.restricted_cost(options.max_cost)
     _require_usable_models(options, settings, environment, cost)
     directories = real_directories(project.directory, (project.directory, *settings.additional_directories))
-    agents, problems = _agents(options, gathered)
+    agents = _agents(options, gathered)
+    if agents is not None:
+        gathered = replace(gathered, silenced=(*gathered.silenced, *agents.silenced))
     own = project_places(home, project)
     base = Foundation(
         options=options,
@@ -257,33 +260,22 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
         snapshot=Snapshot(gathered.files, _known_as(home, own)),
-        agents=agents,
-        notices=(*notices, *gathered.notices, *limited, *map(str, settings.issues), *problems),
+        agents=agents.definitions if agents else {},
+        notices=(
+            *(*notices, *gathered.notices, *limited, *map(str, settings.issues)),
+            *(agents.notices if agents else ()),
+        ),
     )
     return replace(base, handed_down=_handed_down(base, own))
 
 
-def _agents(options: Options, gathered: Gathered) -> "tuple[dict[str, AgentDefinition], tuple[str, ...]]":
-    """The types of subagents in files and in code, and what is wrong with those in files."""
-    found: dict[str, AgentDefinition] = {}
-    problems: tuple[str, ...] = ()
-    if gathered.extensions is not None:
-        from wave_agent.settings.agent_definitions import definitions_in  # lazy: many projects have none
-        from wave_agent.settings.layers import ExtensionKind
+def _agents(options: Options, gathered: Gathered) -> "SessionAgents | None":
+    """The types of subagents in files and in code; None if there are none."""
+    if gathered.extensions is None and not options.agents:
+        return None
+    from wave_agent.settings.session_agents import session_agents  # lazy: many projects have none
 
-        files = gathered.extensions.of(ExtensionKind.AGENTS).values()
-        found, wrong = definitions_in(files)
-        problems = tuple(map(str, wrong))
-    found |= options.agents or {}
-    if not found:
-        return found, problems
-    from wave_agent.settings.agent_definitions import placed  # lazy: see above
-
-    settings = gathered.settings
-    found = placed(found, settings.hooks.hooks, strict=settings.strict_hooks)
-    if options.no_hooks or settings.managed_hooks_only:  # nor do the hooks of definitions run
-        found = {name: replace(one, hooks=()) for name, one in found.items()}
-    return found, problems
+    return session_agents(gathered, options.agents)
 
 
 _SOURCES: Mapping[str, str] = {

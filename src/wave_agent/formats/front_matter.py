@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from wave_agent.formats.strict_json import MAX_DEPTH, Document, type_name
+from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.formats.yaml_json import YAMLProblemError, parse_yaml
 
 LONGEST = 16_000
@@ -69,8 +69,6 @@ def _parsed(lines: list[str], *, forgiving: bool) -> Document:
         return parse_yaml("\n".join(lines))
     except YAMLProblemError as error:
         problem = FrontMatterError(error.problem, error.line + 1)
-    except RecursionError:
-        raise FrontMatterError(f"nested deeper than {MAX_DEPTH}", 2) from None
     if forgiving:
         with suppress(YAMLProblemError):  # the first problem is about what the author wrote
             return parse_yaml("\n".join(map(_quoted, lines)))

@@ -40,6 +40,8 @@ def parse_yaml(text: str) -> Document:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         raise YAMLProblemError(error.problem or str(error), *place) from None
+    except RecursionError:  # the parser calls itself for each level, before `_value` can look
+        raise YAMLProblemError(f"nested deeper than {MAX_DEPTH}", 1, 1) from None
     except yaml.YAMLError as error:
         raise YAMLProblemError(" ".join(str(error).split()), 1, 1) from None
     return Document(value, lines)

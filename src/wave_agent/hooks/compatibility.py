@@ -145,7 +145,7 @@ COLUMNS = (
         ),
         "test_a_guard_of_an_unknown_type_lets_the_call_pass_and_nobody_hears_of_it",
         Kinship.DIFFERENT,
-        "not supported yet",
+        "such as one that a later release of another agent adds",
     ),
     Column(
         "follows_session",
@@ -391,8 +391,30 @@ COMPARISONS = (
     Comparison(
         "a project's hooks",
         STRICTER,
-        "need trust, and a changed script does not run",
+        "need trust, in settings and in definitions of subagents, and a changed script does not run",
         "checking out code must not execute it",
+        "test_a_hook_of_a_definition_is_bound_to_the_script_it_names",
+    ),
+    Comparison(
+        "a project's agents, skills and commands",
+        STRICTER,
+        "need trust, and are left out without it; the user's own win over them",
+        "they steer the model, and may run commands",
+        "test_untrusted_ones_are_left_out_with_one_notice_and_the_session_starts",
+    ),
+    Comparison(
+        "hooks in subagents",
+        SAME,
+        "all hooks of the session run there, with `agent_id` and `agent_type`; SubagentStart and SubagentStop come in "
+        "pairs, and `Stop` in a definition means the end of its subagent",
+        shown="test_start_and_stop_come_in_pairs_whatever_happens",
+    ),
+    Comparison(
+        "definitions of subagents",
+        DIFFERENT,
+        "a subagent starts no others; `memory`, `background`, `effort`, `isolation` and `initialPrompt` are reported "
+        "and have no effect",
+        shown="test_what_is_wrong_is_reported_with_its_field",
     ),
     Comparison(
         "permission rules",

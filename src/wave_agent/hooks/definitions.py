@@ -110,6 +110,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     """The directory where that plugin can store its data."""
     inner: str = ""
     """The subdirectory of the project whose settings define it, relative to the project; empty for the project."""
+    agent: str = ""
+    """The type of subagent whose definition it belongs to, and in which alone it runs."""
 
     @property
     def gets_arguments(self) -> bool:

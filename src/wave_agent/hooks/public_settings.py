@@ -19,7 +19,7 @@ PUBLIC_SETTINGS = (
     PublicUse("SessionStart", "57", f"{_RUNS}; `additionalContext`, `initialUserMessage`, `CLAUDE_ENV_FILE`"),
     PublicUse("PreCompact, PostCompact", "25, 4", _RUNS),
     PublicUse("Notification", "24", "runs; `permission_prompt`, and what a front end passes, such as `idle_prompt`"),
-    PublicUse("SubagentStart, SubagentStop", "11, 22", "accepted and reported; not supported yet"),
+    PublicUse("SubagentStart, SubagentStop", "11, 22", f"{_RUNS}; the matcher is the type of the subagent"),
     PublicUse("SessionEnd", "20", "runs; all hooks share 1.5 seconds"),
     PublicUse("PermissionRequest", "10", "runs if there is a user to ask"),
     PublicUse("PostToolUseFailure", "9", _RUNS),
@@ -45,7 +45,26 @@ PUBLIC_SETTINGS = (
     PublicUse("`tool_input`, `tool_name`, `session_id`, `cwd`, `transcript_path`", "82, 69, 51, 38, 37", "on stdin"),
     PublicUse("`message`, `prompt`, `stop_hook_active`, `tool_response`", "38, 35, 18, 18", "on stdin"),
     PublicUse("`tool_result`, `tool_output`", "15, 7", "on stdin, as copies of `tool_response`"),
-    PublicUse("`subagent_type`, `agent_type`", "13, 10", "not supported yet"),
+    PublicUse(
+        "`subagent_type`, `agent_type`",
+        "13, 10",
+        "on stdin: `subagent_type` in the input of Task and on SubagentStart, `agent_type` on all events in a subagent",
+    ),
+    PublicUse(
+        "matchers and rules for Task, Agent, Skill, WebFetch, MultiEdit, NotebookEdit",
+        "–",
+        "Wave has these tools; Agent is another name for Task",
+    ),
+    PublicUse(
+        "`type`: `prompt`, `agent`",
+        "–",
+        "runs and asks a model, which may object but never allows; see [hooks that ask a model](thinking-hooks.md)",
+    ),
+    PublicUse(
+        "`.claude/agents`, `.claude/skills`, `.claude/commands`",
+        "–",
+        "used; a project's need trust. See [subagents](subagents.md) and [skills and commands](skills.md)",
+    ),
     PublicUse("scripts that read the transcript", "61 scripts", "lines in the same form, as compact JSON"),
 )
 """From a survey of public repositories."""

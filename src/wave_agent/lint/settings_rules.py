@@ -48,9 +48,10 @@ def loader_finding(place: SettingsFile, issue: Issue) -> Finding:
 def _seconds(place: SettingsFile, path: Path) -> TextEdit | None:
     """The timeout in seconds, if that is a sensible number."""
     value = _value(place, path)
-    if not isinstance(value, int | float) or value < MILLISECONDS_FROM or place.source is None:
+    span = place.source.document.spans.get(path) if place.source else None
+    if not isinstance(value, int | float) or value < MILLISECONDS_FROM or span is None:
         return None
-    return TextEdit(place.file, place.source.document.spans[path], f"{value / 1000:g}")
+    return TextEdit(place.file, span, f"{value / 1000:g}")
 
 
 def _value(place: SettingsFile, path: Path) -> Any:
@@ -98,9 +99,9 @@ def _quoting(place: SettingsFile, hook: HookDefinition) -> Iterator[Finding]:
     if not spots:
         return
     names = ", ".join(dict.fromkeys(command[start:end] for start, end in spots))
-    span = place.source.document.spans[path]
+    span = place.source.document.spans.get(path)
     text = place.text.removeprefix("\ufeff")
-    edit = TextEdit(place.file, span, _quoted(text[span[0] : span[1]], spots))
+    edit = None if span is None else TextEdit(place.file, span, _quoted(text[span[0] : span[1]], spots))
     yield finding("W101", place.file, place.source.document.line(path), f"{names} is not quoted in: {command}", edit)
 
 

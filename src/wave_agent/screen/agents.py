@@ -13,6 +13,7 @@ from wave_agent.agent.result import Callbacks
 from wave_agent.errors import SettingsError
 from wave_agent.events import Event
 from wave_agent.permissions.decision import Approver, RestoreApprover
+from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import gather_settings, project_extensions, project_settings
@@ -46,8 +47,9 @@ class Agents:
     def looked_at(self) -> Record:
         """What there is to trust, in its current state."""
         sources = project_settings(self.home, self.place)
-        found = candidates(sources, self.project, file_digest)
         before, texts = TrustStore(self.home).read(self.project), project_extensions(self.home, self.place)
+        found = candidates(sources, self.project, file_digest)
+        found += definition_candidates(texts, self.project, file_digest)
         return record_of(sources, self.project, found, before, extensions=trusted_record(texts, self.project))
 
     def waiting_servers(self) -> "tuple[WaitingServer, ...]":

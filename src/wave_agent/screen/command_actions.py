@@ -25,9 +25,10 @@ from wave_agent.sessions.masking import masked
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import one_line
+from wave_agent.tools.task import BUILT_IN
 
 _NO_SKILLS = "None. Put a skill into .wave/skills/NAME/SKILL.md, a command into .wave/commands/NAME.md."
-_NO_AGENTS = "None. Put one into .wave/agents/NAME.md."
+_AGENTS = "Agents of this session. Your own go into .wave/agents/NAME.md. Esc closes"
 _LISTED = 50
 """Sessions in a list."""
 
@@ -155,8 +156,11 @@ class Desk:
         await self._front.view(HooksView("Skills and commands of this session. Esc closes", rows, _NO_SKILLS))
 
     async def do_agents(self, _arguments: str) -> None:
-        rows = extension_rows(self._front.agent.extensions, (ExtensionKind.AGENTS,))
-        await self._front.view(HooksView("Agents of this session. Esc closes", rows, _NO_AGENTS))
+        extensions = self._front.agent.extensions
+        own = extensions.of(ExtensionKind.AGENTS) if extensions else {}
+        built_in = [(name, about) for name, about in BUILT_IN.items() if name not in own]
+        rows = extension_rows(extensions, (ExtensionKind.AGENTS,), built_in)
+        await self._front.view(HooksView(_AGENTS, rows, ""))
 
     async def do_sessions(self, _arguments: str) -> None:
         found = await self._sessions()

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from textual.content import Content
 
@@ -56,17 +56,61 @@ def diff_in(result: str) -> str:
 
 
 def _edit(tool_input: Mapping[str, Any]) -> str:
-    """The diff with line numbers and context, if the file contains the passage as Edit requires."""
-    old, new = (_unix(str(tool_input.get(field, ""))) for field in ("old_string", "new_string"))
-    before = _content(str(tool_input.get("file_path", "")))
-    times = before.count(old) if before and old else 0
-    if before is not None and times and (times == 1 or tool_input.get("replace_all")):
-        return unified_diff(before, before.replace(old, new))
-    why = "old_string occurs more than once" if times else "old_string does not occur"
-    known = [] if before is None else [f"[{why} in the file as it is now]"]
-    # Only part of a file is replaced: a missing final newline means nothing, and line number 1 would be wrong.
-    change = unified_diff(*(text.removesuffix("\n") + "\n" for text in (old, new)))
-    return "\n".join([*known, *(line for line in change.split("\n") if not line.startswith("@@ "))])
+    return _replaced(tool_input, [tool_input])
+
+
+def _multi_edit(tool_input: Mapping[str, Any]) -> str:
+    edits: Any = tool_input.get("edits")
+    steps = cast(list[Any], edits) if isinstance(edits, list) else []
+    return _replaced(tool_input, [cast(Mapping[str, Any], step) for step in steps if isinstance(step, Mapping)])
+
+
+def _replaced(tool_input: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str:
+    """The diff with line numbers and context, if the file contains each passage as Edit requires."""
+    before = after = _content(str(tool_input.get("file_path", "")))
+    for number, step in enumerate(steps, 1):
+        old, new = _passages(step)
+        times = after.count(old) if after and old else 0
+        if after is None or not times or (times > 1 and not step.get("replace_all")):
+            which = f"edit {number}: " if len(steps) > 1 else ""
+            why = "old_string occurs more than once" if times else "old_string does not occur"
+            known = [] if before is None else [f"[{which}{why} in the file as it is now]"]
+            return "\n".join([*known, *(line for one in steps for line in _without_places(one))])
+        after = after.replace(old, new)
+    return unified_diff(before or "", after or "")
+
+
+def _passages(step: Mapping[str, Any]) -> tuple[str, str]:
+    return _unix(str(step.get("old_string", ""))), _unix(str(step.get("new_string", "")))
+
+
+def _without_places(step: Mapping[str, Any]) -> Iterator[str]:
+    """Only part of a file is replaced: a missing final newline means nothing, and line number 1 would be wrong."""
+    change = unified_diff(*(text.removesuffix("\n") + "\n" for text in _passages(step)))
+    return (line for line in change.split("\n") if not line.startswith("@@ "))
+
+
+def _notebook_edit(tool_input: Mapping[str, Any]) -> str:
+    """The change of one cell, with its line numbers."""
+    from wave_agent.formats.notebook_edits import NotebookError, read_notebook  # lazy: few projects have notebooks
+
+    mode, cell = tool_input.get("edit_mode", "replace"), str(tool_input.get("cell_id", ""))
+    new = "" if mode == "delete" else _line_by_line(str(tool_input.get("new_source", "")))
+    title = (f"new cell after {cell}" if cell else "new cell at the start") if mode == "insert" else f"cell {cell}"
+    title += f", {kind}" if mode != "delete" and (kind := tool_input.get("cell_type")) else ""
+    before = ""
+    try:
+        notebook = read_notebook(_content(str(tool_input.get("notebook_path", ""))) or "")
+        found = notebook.cells[notebook.find(cell)].source if cell or mode != "insert" else ""
+        before = "" if mode == "insert" else _line_by_line(found)
+    except NotebookError as error:
+        title += f": {error}"
+    return f"[{title}]\n{unified_diff(before, new)}".rstrip()
+
+
+def _line_by_line(source: str) -> str:
+    """The last line of a cell needs no end."""
+    return f"{source}\n" if source and not source.endswith("\n") else source
 
 
 def _write(tool_input: Mapping[str, Any]) -> str:
@@ -97,7 +141,12 @@ def _unix(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-_CHANGES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"Edit": _edit, "Write": _write}
+_CHANGES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "Edit": _edit,
+    "MultiEdit": _multi_edit,
+    "NotebookEdit": _notebook_edit,
+    "Write": _write,
+}
 
 
 def change_of(tool: str, tool_input: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
-from wave_agent.settings.hook_entries import Issue, SettingsSource
+from wave_agent.settings.hook_entries import MAX_HOOKS, Issue, SettingsSource
 from wave_agent.text import did_you_mean
 
 NAME = lazy_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.IGNORECASE)
@@ -87,6 +87,8 @@ class DefinitionSource(Struct, frozen=True, kw_only=True):
     layer: Layer
     dialect: Dialect = Dialect.WAVE
     lines: Mapping[tuple[str | int, ...], int] = {}
+    inner: str = ""
+    """The directory of the project it belongs to, if that is below the project's root."""
 
 
 def definition_from(
@@ -94,7 +96,7 @@ def definition_from(
 ) -> tuple[AgentDefinition | None, tuple[DefinitionProblem, ...]]:
     """The definition that a front matter describes, and what is wrong with it. None: it cannot be used, because what
     it needs or what limits it is missing or invalid. Pure."""
-    reader = _FieldReader(front, source)
+    reader = _FieldReader(str(name), front, source)
     if not isinstance(name, str) or NAME.fullmatch(name) is None or len(name) > _NAME_LENGTH:
         reader.report("name", f"must consist of letters, digits and hyphens, not {_shown(name)}")
     described = front.get("description")
@@ -136,6 +138,8 @@ class DefinitionFile(Protocol):
     def body(self) -> str: ...
     @property
     def document(self) -> Document: ...
+    @property
+    def inner(self) -> str: ...
 
 
 def definitions_in(
@@ -146,13 +150,38 @@ def definitions_in(
     problems: list[DefinitionProblem] = []
     for file in files:
         source = DefinitionSource(
-            name=file.path, layer=file.layer, dialect=file.dialect, lines=cast(Any, file.document.lines)
+            name=file.path, layer=file.layer, dialect=file.dialect, lines=file.document.lines, inner=file.inner
         )
         definition, wrong = definition_from(file.front.get("name", file.name), file.front, file.body, source)
         problems += wrong
         if definition is not None:
             found[definition.name] = definition
     return found, tuple(problems)
+
+
+def hooks_as_settings(agent: str, events: Mapping[str, Any], source: DefinitionSource) -> SettingsSource:
+    """The hooks of a definition in the form of settings. `Stop` means the end of the subagent. Pure."""
+    entries: dict[str, Any] = {}
+    lines: dict[tuple[str | int, ...], int] = {}
+    for event, groups in events.items():
+        here = _here(str(event))
+        before: Any = entries.get(here, [])
+        both = isinstance(before, list) and isinstance(groups, list)
+        if both:
+            entries[here] = [*cast(list[Any], before), *cast(list[Any], groups)]
+        elif not isinstance(groups, list):  # which is reported
+            entries[here] = groups
+        shift = len(cast(list[Any], before)) if both else 0
+        for path, line in source.lines.items():
+            if path[:2] == ("hooks", event):
+                lines[("hooks", here, *_shifted(path[2:], shift))] = line
+    return SettingsSource(
+        source.layer, source.name, Document({"hooks": entries}, lines), source.dialect, inner=source.inner, agent=agent
+    )
+
+
+def _shifted(path: tuple[str | int, ...], by: int) -> tuple[str | int, ...]:
+    return (path[0] + by, *path[1:]) if path and isinstance(path[0], int) else path
 
 
 def placed(
@@ -196,13 +225,14 @@ _ALIASES = frozenset({INHERIT, "sonnet", "opus", "haiku", "fable", "default"})
 class _FieldReader:
     """Reads the fields of one front matter, each independently of the others."""
 
-    def __init__(self, front: Mapping[str, Any], source: DefinitionSource) -> None:
+    def __init__(self, name: str, front: Mapping[str, Any], source: DefinitionSource) -> None:
+        self._name = name
         self._front = front
         self._source = source
         self.problems: list[DefinitionProblem] = []
 
-    def report(self, field: str, message: str, *, left_out: bool = True) -> None:
-        line = self._source.lines.get((field,))
+    def report(self, field: str, message: str, *, left_out: bool = True, line: int | None = None) -> None:
+        line = self._source.lines.get((field,)) if line is None else line
         where = self._source.name if line is None else f"{self._source.name}:{line}"
         self.problems.append(DefinitionProblem(where, field, message, left_out))
 
@@ -261,29 +291,23 @@ class _FieldReader:
         return value
 
     def hooks(self) -> tuple[HookDefinition, ...]:
-        """`Stop` means the end of the subagent."""
         value = self._front.get("hooks")
         if value is None:
             return ()
         if not isinstance(value, Mapping):
             self.report("hooks", f"must be an object of events, not {type_name(value)}")
             return ()
-        entries: dict[str, Any] = {}
-        for event, groups in cast(Mapping[str, Any], value).items():
-            earlier = entries.get(_here(str(event)))  # `Stop` beside `SubagentStop`
-            both = isinstance(earlier, list) and isinstance(groups, list)
-            entries[_here(str(event))] = [*cast(list[Any], earlier), *cast(list[Any], groups)] if both else groups
-        for event in entries:
+        for event in cast(Mapping[str, Any], value):
             if event in EVENTS and EVENTS[HookEvent(event)].in_subagent == "never":
                 self.report(f"hooks.{event}", "never runs in a subagent", left_out=False)
-        source = SettingsSource(
-            self._source.layer, self._source.name, Document({"hooks": entries}, {}), self._source.dialect
-        )
-        found = source.hooks.found
+        loaded = hooks_as_settings(self._name, cast(Mapping[str, Any], value), self._source).hooks
+        if loaded.entries > MAX_HOOKS:
+            self.report("hooks", f"there are more than {MAX_HOOKS:,}; remove some")
+        found = loaded.found
         for one in found:
             if isinstance(one, Issue):
                 path = ".".join(map(str, one.path))
-                self.report(path, one.message, left_out=one.broken)
+                self.report(path, one.message, left_out=one.broken, line=one.line)
         return tuple(one for one in found if isinstance(one, HookDefinition))
 
     def check_keys(self) -> None:

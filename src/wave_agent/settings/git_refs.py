@@ -15,7 +15,7 @@ from wave_agent.settings.disabled_hooks import DisabledHooks
 from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
-from wave_agent.settings.trust import Record, candidates, digest_of, file_digest, record_of
+from wave_agent.settings.trust import Record, TrustCandidate, candidates, digest_of, file_digest, record_of
 from wave_agent.system.credentials import AGENT_KEYS
 from wave_agent.system.project import Project
 from wave_agent.system.trusted_git import find_git
@@ -52,7 +52,20 @@ def record_at(
             sources += map(as_foreign, _settings_at(tree, place))
     sources = DisabledHooks(sources).take(sources)
     found = candidates(sources, project.directory, tree.digest, digest_of_program=tree.digest_of_program)
+    found += _definition_hooks_at(tree, texts, project.directory)
     return record_of(sources, project.directory, found, extensions=_extensions_at(tree, texts, project.directory))
+
+
+def _definition_hooks_at(
+    tree: "_CommitTree", texts: "Sequence[FoundExtension]", project: str
+) -> tuple[TrustCandidate, ...]:
+    """The hooks in the definitions of subagents that the commit contains."""
+    if not texts:
+        return ()
+    from wave_agent.settings.definition_hooks import definition_candidates  # lazy: most projects have none
+
+    then = [replace(one, content=content) for one in texts if (content := tree.read(one.path)) is not None]
+    return definition_candidates(then, project, tree.digest, digest_of_program=tree.digest_of_program)
 
 
 def _extensions_at(tree: "_CommitTree", texts: "Sequence[FoundExtension]", project: str) -> dict[str, dict[str, str]]:

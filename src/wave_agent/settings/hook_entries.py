@@ -82,6 +82,8 @@ class SettingsSource(Struct, frozen=True, dict=True):  # `dict`: for the cached 
     """The directory where that plugin can store its data."""
     inner: str = ""
     """The subdirectory of the project they belong to, relative to the project; empty for the project itself."""
+    agent: str = ""
+    """The type of subagent that they belong to, if they are the hooks of a definition."""
 
     @cached_property
     def hooks(self) -> "SourceHooks":
@@ -454,6 +456,7 @@ class _EntryLoader:
             plugin_root=self.source.plugin_root,
             plugin_data=self.source.plugin_data,
             inner=self.source.inner,
+            agent=self.source.agent,
         )
 
     def dialect(self, entry: Mapping[str, Any], path: Path) -> Dialect:

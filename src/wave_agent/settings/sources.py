@@ -53,6 +53,7 @@ from wave_agent.settings.trust import (
     ProjectTrust,
     Record,
     SourceGuards,
+    TrustCandidate,
     TrustStore,
     candidates,
     file_digest,
@@ -74,6 +75,7 @@ Trust = (
 )
 """A function that takes two arguments is also asked about missing guards; one that takes three, about agents, skills
 and commands as well, which are left out otherwise."""
+_NOT_MANAGED = frozenset(Layer) - {Layer.MANAGED}
 _GONE = "removed or disabled: "
 Overlay = str | os.PathLike[str] | Mapping[str, Any]
 
@@ -161,6 +163,8 @@ class Gathered(Struct, frozen=True, kw_only=True):
     """Hooks that do not run because the user, or the file they are in, has disabled them."""
     hooks_disabled: bool = False
     """The user's or managed settings disable all hooks, except managed ones."""
+    layers_without_hooks: frozenset[Layer] = frozenset()
+    """None of the hooks of these layers run, whether in settings or in the definition of a subagent."""
     left_out: int = 0
     """Number of project hooks that do not run because the user disabled them all."""
     user_guards: Mapping[str, SourceGuards] = {}
@@ -241,16 +245,16 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     # Before trust is judged: a guard that its own file disables is missing, like one that was removed.
     off, (theirs, sources, plugins, in_code) = _without_disabled(theirs, sources, plugins, in_code)
     silenced, notices = (*silenced, *off.hooks), [*off.notices, *notices]
-    with_hooks = choice.project_hooks and not (choice.no_hooks or managed_only or Layer.PROJECT in off.layers)
+    silent = off.layers | (_NOT_MANAGED if choice.no_hooks or managed_only else frozenset[Layer]())
+    with_hooks = choice.project_hooks and Layer.PROJECT not in silent
     left_out = 0 if choice.project_hooks else len(load_hooks(theirs).hooks)
     theirs = theirs if with_hooks else [without_hooks(source) for source in theirs]
-    all_read = with_hooks and set(OF_THE_PROJECT) <= set(wanted)
     watched = user_guards and choice.record is None and not choice.no_hooks
     users = user_alarms(home, project.directory, own_settings) if watched else []
     texts = _found_extensions(home, project, choice, foreign=bool(foreign))
     record = Record() if choice.trust is True else _record(project, store, choice, foreign=bool(foreign), texts=texts)
     judged, ignored, trust, extensions = _judge(
-        theirs, project, store, choice, users, texts=texts, record=record, with_hooks=all_read
+        theirs, project, store, choice, users, texts=texts, record=record, with_hooks=with_hooks
     )
     sources += [*judged, *plugins, *in_code]
     more = [*_named_files(choice), *(one.file for one in elsewhere if foreign), *(Path(one.name) for one in plugins)]
@@ -264,6 +268,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
         foreign=bool(foreign),
         silenced=silenced,
         hooks_disabled=Layer.USER in off.layers,
+        layers_without_hooks=silent,
         left_out=left_out,
         user_guards=user_guards,
         mcp=about_servers,
@@ -403,16 +408,20 @@ def _judge(
     _check_trust(choice.trust)
     # Read only once: the hooks that are judged are the ones that get pinned.
     found = candidates(theirs, project.directory, file_digest, path=choice.search_path)
-    everything = record_of(theirs, project.directory, found, extensions=_all_of(texts, project))
+    of_agents = _of_agents(texts, project, choice) if with_hooks else ()
+    everything = record_of(theirs, project.directory, (*found, *of_agents), extensions=_all_of(texts, project))
     record = everything if choice.trust is True else record
-    doubts = [(candidate.hook, why) for candidate in found if (why := record.why_not(candidate)) is not None]
-    alarms = [*users, *(_alarms(record, everything, project, store, choice) if with_hooks else [])]
+    judged = (*found, *_in_use(of_agents, texts, record, project))
+    doubts = [(candidate.hook, why) for candidate in judged if (why := record.why_not(candidate)) is not None]
+    all_read = with_hooks and set(OF_THE_PROJECT) <= set(choice.wanted)
+    alarms = [*users, *(_alarms(record, everything, project, store, choice) if all_read else [])]
     notices: list[str] = []
     waiting = _waiting(texts, record, project.directory) if callable(choice.trust) else []
     if choice.trust is True:
         notices = [f"Trusted for this run only, though not as you left it: {one}" for one in alarms]
     elif callable(choice.trust) and (doubts or alarms or (waiting and _takes(choice.trust) == 3)):
-        agreed = _says_yes(choice.trust, [hook for hook, _ in doubts], alarms, waiting)
+        left_out = [one.hook for one in of_agents if one not in judged] if _takes(choice.trust) == 3 else []
+        agreed = _says_yes(choice.trust, [*(hook for hook, _ in doubts), *left_out], alarms, waiting)
         if agreed:
             seen = everything.extensions if _takes(choice.trust) == 3 else record.extensions
             record, doubts, alarms = replace(everything, extensions=seen), [], []
@@ -424,8 +433,29 @@ def _judge(
         used, ignored = _used(source, record, project.directory)
         kept.append(used)
         notices += ignored
-    trust = ProjectTrust(found, project=project.directory, path=choice.search_path)
+    pinned = (*found, *_in_use(of_agents, texts, record, project))
+    trust = ProjectTrust(pinned, project=project.directory, path=choice.search_path)
     return kept, notices, trust, _used_extensions(texts, record, project, choice)
+
+
+def _of_agents(texts: "Sequence[FoundExtension]", project: Project, choice: SourceChoice) -> tuple[TrustCandidate, ...]:
+    """The hooks in the project's definitions of subagents."""
+    if not texts:
+        return ()
+    from wave_agent.settings.definition_hooks import definition_candidates  # lazy: see above
+
+    return definition_candidates(texts, project.directory, file_digest, path=choice.search_path)
+
+
+def _in_use(
+    found: Sequence[TrustCandidate], texts: "Sequence[FoundExtension]", record: Record, project: Project
+) -> Sequence[TrustCandidate]:
+    """Those whose definitions this record trusts."""
+    if not found:
+        return ()
+    from wave_agent.settings.definition_hooks import of_trusted_texts  # lazy: see above
+
+    return of_trusted_texts(found, texts, record, project.directory)
 
 
 def _all_of(texts: "Sequence[FoundExtension]", project: Project) -> Mapping[str, Mapping[str, str]]:
@@ -568,7 +598,8 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
 def describe(hook: HookDefinition) -> str:
     """The full command, and where it is defined."""
     command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
-    return f"{hook.event}: {command} ({hook.source}:{hook.line})"
+    inside = f", in the subagent {hook.agent}" if hook.agent else ""
+    return f"{hook.event}: {command} ({hook.source}:{hook.line}{inside})"
 
 
 def read_overlay(overlay: Overlay) -> SettingsSource:

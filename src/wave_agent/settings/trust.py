@@ -254,7 +254,7 @@ def _all_places(
 
 
 def _called(hook: HookDefinition) -> str:
-    return f"{hook.event}: {hook.shown_command}"
+    return f"{hook.event}: {hook.shown_command}{f' (in the subagent {hook.agent})' if hook.agent else ''}"
 
 
 def restrictions_of(sources: Iterable[SettingsSource], project: str) -> dict[str, tuple[str, ...]]:
@@ -318,6 +318,8 @@ def fingerprint(hook: HookDefinition, source: SettingsSource) -> str:
     entry: Any = _at(source.document.value, hook.path)
     group: Any = _at(source.document.value, hook.path[:3]) if len(hook.path) > 3 else {}
     around = {key: value for key, value in group.items() if key != "hooks"}
+    if source.agent:  # it does not take the place of the same hook elsewhere
+        around = {"agent": source.agent, "group": around}
     return entry_digest(hook.event.value, around, entry)
 
 

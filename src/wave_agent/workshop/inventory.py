@@ -12,10 +12,14 @@ from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.formats.strict_json import show_path
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.plan import in_order
+from wave_agent.settings.agent_definitions import DefinitionProblem
+from wave_agent.settings.definition_hooks import definition_candidates
+from wave_agent.settings.extensions import why_untrusted
 from wave_agent.settings.hook_entries import Issue
 from wave_agent.settings.layers import OF_THE_PROJECT, Settings
-from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings
-from wave_agent.settings.trust import TrustStore, candidates, file_digest
+from wave_agent.settings.session_agents import session_agents
+from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_extensions
+from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest
 from wave_agent.system.project import Project
 
 
@@ -30,13 +34,15 @@ class Inventory(Struct, frozen=True, kw_only=True):
     distrust: Mapping[int, str]
     """Position of an untrusted hook → reason."""
     issues: tuple[Issue, ...]
+    agent_problems: tuple[DefinitionProblem, ...] = ()
+    """With definitions of subagents."""
     counted: Settings
     """The settings in effect, without untrusted parts. Without the project's hooks if the project is not trusted."""
     notices: tuple[str, ...] = ()
 
     @property
     def broken(self) -> bool:
-        return any(issue.broken for issue in self.issues)
+        return any(issue.broken for issue in self.issues) or any(one.left_out for one in self.agent_problems)
 
     def problems(self, hook: HookDefinition) -> tuple[Issue, ...]:
         """The issues within this hook's entry."""
@@ -52,14 +58,16 @@ def survey(home: Path, project: Project, choice: SourceChoice | None = None) -> 
     """Read every layer. Raises `SettingsError` for a file that cannot be read."""
     choice = choice or SourceChoice()
     everything = gather_settings(home, project, replace(choice, trust=True))
-    settings = everything.settings
+    settings, agents = everything.settings, session_agents(everything)
+    hooks = (*settings.hooks.hooks, *(hook for one in agents.definitions.values() for hook in one.hooks))
     counted = _counted(home, project, choice)
     return Inventory(
         project=project.directory,
         start=project.start,
-        hooks=tuple(in_order(settings.hooks.hooks)),
-        distrust=_distrust(home, project, everything, settings.hooks.hooks),
+        hooks=tuple(in_order(hooks)),
+        distrust=_distrust(home, project, everything, hooks),
         issues=settings.issues,
+        agent_problems=agents.problems,
         counted=counted.settings,
         notices=counted.notices,
     )
@@ -87,7 +95,19 @@ def _distrust(home: Path, project: Project, found: Gathered, hooks: Sequence[Hoo
     theirs = [source for source in found.sources if source.layer in OF_THE_PROJECT]
     looked_at = candidates(theirs, project.directory, file_digest)
     judged = {(one.hook.source, one.hook.path): record.why_not(one) for one in looked_at}
+    judged |= _distrust_in_definitions(home, project, record)
     return {hook.position: why for hook in hooks if (why := judged.get((hook.source, hook.path))) is not None}
+
+
+def _distrust_in_definitions(
+    home: Path, project: Project, record: Record
+) -> dict[tuple[str, tuple[str | int, ...]], str | None]:
+    """About the hooks of subagents: source and path → why not; None if it is trusted."""
+    texts = project_extensions(home, project)
+    looked_at = definition_candidates(texts, project.directory, file_digest)
+    why_not = why_untrusted(record, project.directory)
+    of_texts = {one.path: why_not(one) for one in texts}
+    return {(one.hook.source, one.hook.path): record.why_not(one) or of_texts[one.hook.source] for one in looked_at}
 
 
 def _is_inside(issue: Issue, hook: HookDefinition) -> bool:
@@ -121,6 +141,7 @@ def hook_to_dict(hook: HookDefinition, found: Inventory) -> dict[str, Any]:
         "line": hook.line,
         "path": show_path(hook.path),
         "position": hook.position,
+        "agent": hook.agent or None,
         "trusted": hook.position not in found.distrust,
         "why_not_trusted": found.distrust.get(hook.position),
         "dialect": hook.dialect.value,

@@ -167,6 +167,7 @@ def _named(hook: HookDefinition, found: Inventory) -> str:
     why = found.distrust.get(hook.position)
     facts = [
         place_of(hook, found.project),
+        *([f"only in the subagent {hook.agent}"] if hook.agent else []),
         *([] if hook.dialect is Dialect.WAVE else [f"dialect {hook.dialect}"]),
         *(["shadow: its decision is ignored"] if hook.mode is Mode.SHADOW else []),
         *([f"NOT TRUSTED: {why}"] if why else []),

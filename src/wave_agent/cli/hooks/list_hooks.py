@@ -43,7 +43,7 @@ def list_hooks(dialect: str | None, cwd: str | None, settings: Sequence[str], as
             json.dumps({
                 "project": project.directory,
                 "hooks": [hook_to_dict(hook, found) for hook in found.hooks],
-                "issues": [str(issue) for issue in found.issues],
+                "issues": [str(issue) for issue in (*found.issues, *found.agent_problems)],
                 "managed_hooks_only": found.counted.managed_hooks_only,
             })
         )  # fmt: skip
@@ -62,6 +62,8 @@ def _lines(found: Inventory) -> Iterator[str]:
         yield "Only managed hooks are shown: managed settings disable all others."
     for issue in found.other_issues():
         yield f"{'BROKEN' if issue.broken else 'note'}: {issue}"
+    for problem in found.agent_problems:
+        yield one_line(f"{'BROKEN' if problem.left_out else 'note'}: {problem}")
 
 
 def _table(found: Inventory) -> Iterator[str]:
@@ -90,6 +92,8 @@ def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
     if not hook.enabled:
         yield "disabled"
     yield one_line("trusted" if why is None else f"NOT TRUSTED ({why})")
+    if hook.agent:
+        yield f"only in the subagent {hook.agent}"
     if hook.kind is not HookKind.COMMAND:
         yield f"type {hook.kind}"
     if hook.model:

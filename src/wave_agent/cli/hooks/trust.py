@@ -14,6 +14,7 @@ from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extension_files import FoundExtension
 from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
@@ -53,6 +54,7 @@ class TrustRow(Struct, frozen=True):
             "args": hook.args,
             "source": hook.source,
             "line": hook.line,
+            "agent": hook.agent or None,
             "files": self.candidate.files,
             "programs": self.candidate.programs.found,
             "trusted": self.why_not is None,
@@ -100,8 +102,8 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
         return 0
     sources = project_settings(home, place)
     record = store.read(project)
-    looked_at = candidates(sources, project, file_digest)
     texts = project_extensions(home, place)
+    looked_at = (*candidates(sources, project, file_digest), *definition_candidates(texts, project, file_digest))
     wanted = record_of(sources, project, looked_at, record, extensions=trusted_record(texts, project))
     found = [TrustRow(one, record.why_not(one)) for one in looked_at]
     uncovered = [source for source in sources if not record.covers(source, project)]
