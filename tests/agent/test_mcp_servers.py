@@ -357,6 +357,20 @@ async def test_rules_about_files_and_hosts_hold_for_arguments(
     assert bool(host.calls) is not denied
 
 
+async def test_the_model_and_the_user_hear_which_argument_a_rule_denies(project: Path, host: FakeMcpHost) -> None:
+    (project / "tests").mkdir()
+    (project / "tests" / "test_a.py").write_text("x")
+    wanted = [find("The tests in tests/ pass").tool_calls[0], find("tests/test_a.py").tool_calls[0]]
+    settings = {"permissions": {"deny": ["Edit(tests/**)"]}}
+    async with await agent(project, host, Reply(tool_calls=wanted), "Done.", settings=settings) as wave:
+        ran, denied = results(await wave.send_message("Go."))
+        because = 'because its argument "query" names tests/test_a.py'
+        assert ran == "Found The tests in tests/ pass."
+        assert denied.startswith(f"Not run: denied by the permission rule Edit(tests/**), {because}. ")
+        assert "To read that, use Read." in denied
+        assert f"mcp__notes__find was not run: the rule Edit(tests/**) denies it, {because}" in notices(wave)
+
+
 async def test_an_argument_that_names_a_protected_file_asks(project: Path, host: FakeMcpHost) -> None:
     (project / ".wave").mkdir()
     (project / ".wave" / "settings.json").write_text("{}")

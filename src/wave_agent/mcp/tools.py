@@ -1,5 +1,6 @@
 """A server's tool as a tool of the agent."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -12,7 +13,7 @@ from wave_agent.text import did_you_mean, one_line
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 if TYPE_CHECKING:
-    from wave_agent.effects.arguments import ArgumentPaths
+    from wave_agent.effects.argument_paths import ArgumentPaths
 
 _PROGRESS = 200
 """Characters of one message about progress."""
@@ -111,13 +112,13 @@ class McpTool(Tool):
         return tuple(WriteTarget(one) for one in (*map(escape, named.paths), *patterns))
 
     def may_name(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[str, ...]:
-        return self._named(tool_input, context).paths
+        return tuple(self._named(tool_input, context).paths)
 
     def _named(self, tool_input: Mapping[str, Any], context: ToolContext) -> "ArgumentPaths":
         from wave_agent.effects.arguments import named_paths  # lazy: with the first call
 
         _, variables = self.place(context)
-        return named_paths(tool_input, self._starts(context), variables.get("HOME", ""))
+        return named_paths(tool_input, self._starts(context), variables.get("HOME", ""), os.path.lexists)
 
     def _starts(self, context: ToolContext) -> tuple[str, ...]:
         directory, _ = self.place(context)
