@@ -190,8 +190,9 @@ class Foundation(Struct, frozen=True, kw_only=True):
         """The files through which the agent could rewrite its own guards."""
         from wave_agent.permissions.protected_paths import protected_paths  # lazy: for the first call
 
-        # Servers in there start without consent: they are the user's.
-        others = [str(claude_state_file(self.options))] if self.gathered.foreign else []
+        # Servers in there start without consent: they are the user's, or were named on the command line.
+        others = [os.path.abspath(one) for one in self.options.mcp_config if is_config_file(one)]
+        others += [str(claude_state_file(self.options))] if self.gathered.foreign else []
         inner = [os.path.join(level, name) for level in self.place.levels[1:] for name in (".wave", ".claude")]
         return protected_paths(
             self.project,
