@@ -111,6 +111,13 @@ async def test_wrong_input_is_explained_without_asking_the_server(project: Path,
     assert not host.calls
 
 
+async def test_an_argument_that_a_tool_does_not_have_is_named_in_the_result(project: Path, host: FakeMcpHost) -> None:
+    [found] = results(await run(project, host, find(limits=3), "Done."))
+    assert host.calls == [("notes", "find", {"query": "milk", "limits": 3})]
+    assert found.startswith("Found milk.\n\n[Note: this tool has no argument limits")
+    assert "Its arguments are query, limit" in found
+
+
 async def test_the_next_session_uses_the_cached_tools_and_connects_with_the_first_call(
     project: Path, host: FakeMcpHost
 ) -> None:
