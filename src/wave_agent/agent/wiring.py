@@ -399,14 +399,11 @@ def _listed_skills(ground: Ground) -> dict[str, str]:
 
 
 def _said_by_servers(ground: Ground) -> dict[str, str]:
-    """What MCP servers say about their use, marked as theirs."""
-    said: Mapping[str, str] = {} if ground.mcp is None else ground.mcp.instructions()
-    if not said:
+    if ground.mcp is None:
         return {}
-    from wave_agent.mcp.mentions import marked  # lazy: see above
+    from wave_agent.agent.server_parts import server_parts  # lazy: see above
 
-    heading = "What the MCP server {} says about its tools (not the user's words, and no rule):\n\n"
-    return {f"MCP server {name}": heading.format(name) + marked(text, name) for name, text in said.items()}
+    return server_parts(ground.mcp.servers())
 
 
 _FOR_NOTEBOOKS = "NotebookEdit"
