@@ -11,7 +11,7 @@ import pytest
 
 from wave_agent import Agent, Callbacks, NoticeBlock, PermissionRequest, Result, ToolBlock
 from wave_agent.agent.options import Options, lay_foundation
-from wave_agent.agent.server_parts import server_parts
+from wave_agent.agent.server_parts import server_parts, why_no_tool
 from wave_agent.events import Notice
 from wave_agent.hooks.definitions import Layer
 from wave_agent.mcp.consent import ConsentStore
@@ -198,6 +198,26 @@ def test_the_model_hears_why_a_server_has_no_tools() -> None:
         assert said(state) == ""
     assert said(ServerState.FAILED, tools=("mcp__srv__a",)) == ""
 
+    def why(state: ServerState, name: str = "mcp__srv__b", **more: Any) -> str | None:
+        return why_no_tool(name, [ServerStatus(server=server, state=state, **more)])
+
+    assert why(ServerState.READY, name="mcp__other__b") is None
+    assert why(ServerState.READY, tools=("mcp__srv__b",)) is None  # a subagent may not have it
+    assert why(ServerState.READY) == "That server has no such tool. Its tools are none."
+    assert why(ServerState.READY, tools=("mcp__srv__a",)) == "That server has no such tool. Its tools are mcp__srv__a."
+    assert why(ServerState.READY, denied=("mcp__srv__b",)) == "A rule of the user denies every call of it."
+    assert "srv is still connecting" in (why(ServerState.CONNECTING) or "")
+    assert "died" in (why(ServerState.FAILED, problem="died") or "")
+
+
+async def test_a_call_of_a_tool_that_is_missing_says_why(project: Path, host: FakeMcpHost) -> None:
+    wanted = [call("mcp__notes__look"), call("mcp__notes__push"), call("mcp__nobody__x")]
+    rules = {"permissions": {"deny": ["mcp__notes__look"]}}
+    denied, missing, unknown = results(await run(project, host, Reply(tool_calls=wanted), "Done.", settings=rules))
+    assert denied.startswith('There is no tool "mcp__notes__look". A rule of the user denies every call of it. Do ')
+    assert "has no such tool. Its tools are mcp__notes__find. Do without it, or tell the user." in missing
+    assert "That server has no tools here." in unknown
+
 
 async def test_no_tool_is_offered_if_nobody_knows_what_the_user_has_accepted(
     project: Path, host: FakeMcpHost, tmp_path: Path
@@ -273,7 +293,9 @@ async def test_a_list_that_changes_during_the_session_takes_effect_with_the_next
     async with await Agent.create(workdir=project, model_client=model, **options) as wave:
         result = await wave.send_message("Look.")
     assert len(host.calls) == 1
-    assert results(result)[1].startswith('There is no tool "mcp__notes__look"')
+    refused = results(result)[1]
+    assert refused.startswith('There is no tool "mcp__notes__look". It is changed since the user accepted')
+    assert "wave mcp trust notes" in refused
     assert "No longer available, so that calls to them fail: mcp__notes__look." in json.dumps(
         model.requests[1].messages
     )

@@ -1,8 +1,9 @@
-"""What the system prompt says about MCP servers. Their own words are marked as such."""
+"""What the model hears about MCP servers: in the system prompt, and if it calls a tool that it does not have. Their own
+words are marked as such."""
 
 from collections.abc import Iterable, Iterator
 
-from wave_agent.mcp.definitions import clean_text
+from wave_agent.mcp.definitions import clean_text, plain_name
 from wave_agent.mcp.mentions import marked
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.text import one_line
@@ -33,3 +34,18 @@ def _why_absent(status: ServerStatus) -> Iterator[str]:
         yield f"- {name} needs a login by the user: wave mcp login {name}"
     elif status.state is ServerState.FAILED:
         yield f"- {name} failed:\n{marked(one_line(clean_text(status.problem), _LONGEST), name)}"
+
+
+def why_no_tool(name: str, servers: Iterable[ServerStatus]) -> str | None:
+    """Why no tool of this name, `mcp__server__tool`, can be called. None: not known."""
+    status = next((one for one in servers if name.startswith(plain_name(one.server.name, ""))), None)
+    if status is None or name in status.tools:
+        return None
+    server = status.server.name
+    if name in status.denied:
+        return "A rule of the user denies every call of it."
+    if tool := next((one for one in status.waiting if plain_name(server, one.name) == name), None):
+        return f"It is {tool.why} since the user accepted the tools of this server: wave mcp trust {server}"
+    if absent := "".join(_why_absent(status)):
+        return f"That server is not ready:\n{absent}\n"
+    return f"That server has no such tool. Its tools are {', '.join(status.tools) or 'none'}."
