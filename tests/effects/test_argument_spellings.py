@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +10,26 @@ import pytest
 
 from wave_agent.effects.calls import effects_of
 from wave_agent.effects.surroundings import Surroundings
-from wave_agent.effects.values import ANY_HOST
+from wave_agent.effects.values import ANY_HOST, PathOrigin
 from wave_agent.permissions.existing_files import on_disk
-from wave_agent.rules.rule import Places, parse_rule
+from wave_agent.rules.rule import Places, Rule, parse_rule
 
 RULES = [*map(parse_rule, ("Read(.env)", "Read(secrets/**)", "Edit(locked/**)", "Net(evil.example)"))]
+WITH_TESTS = [*RULES, parse_rule("Edit(tests/**)")]
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("home") / "proj"
-    for name in (".env", "locked/a.txt", "secrets/key", "src/app.py", "src/.env", "docs/guide.md"):
+    for name in (".env", "locked/a.txt", "secrets/key", "src/app.py", "src/.env", "docs/guide.md", "tests/test_a.py"):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text("x")
     return place
 
 
-def restricted(project: Path, tool_input: dict[str, Any], bases: tuple[str, ...] = ()) -> list[str]:
+def restricted(
+    project: Path, tool_input: dict[str, Any], bases: tuple[str, ...] = (), rules: Sequence[Rule] = RULES
+) -> list[str]:
     """The rules that a call with this input would break."""
     home = str(project.parent)
     around = Surroundings(
@@ -33,9 +37,9 @@ def restricted(project: Path, tool_input: dict[str, Any], bases: tuple[str, ...]
     )
     places = Places(str(project), home, str(project))
     effects = effects_of("mcp__any__tool", tool_input, around, bases)
-    found = on_disk(effects, RULES, places)
+    found = on_disk(effects, rules, places)
     assert found.unsure is None
-    return [rule.text for rule in RULES if rule.touched(found.effects, places)]
+    return [rule.text for rule in rules if rule.touched(found.effects, places)]
 
 
 def filled(value: Any, project: Path) -> Any:
@@ -102,6 +106,47 @@ def test_a_file_that_must_not_be_read(project: Path, tool_input: dict[str, Any])
 )
 def test_a_directory_that_must_not_be_changed(project: Path, tool_input: dict[str, Any]) -> None:
     assert "Edit(locked/**)" in restricted(project, filled(tool_input, project))
+
+
+@pytest.mark.parametrize(
+    "tool_input",
+    [
+        {"message": "Please fix tests/test_a.py"},
+        {"content": "import x\n" * 100 + "open('$P/tests/test_a.py')"},
+        {"body": "the file `tests\\test_a.py`, and others"},
+        {"branch": "tests/test_a.py"},
+        {"note": "see tests/test_a.py", "path": "tests/new.py"},
+        {"text": "rm -r tests"},
+        {"x": "look into tests/"},
+        {"x": "tests/a.py\ntests/b.py"},
+        {"x": "tests/new.py"},
+        {"files": ["tests"]},
+        {"name": "tests", "path": "tests"},
+        {"file_name": "tests"},
+        {"options": {"subdir": [{"name": "tests"}]}},
+        {"args": "-r tests"},
+        {"ignore_file": "tests/test_a.py"},
+        {"workdir": "src", "args": "x ../tests/new.py"},
+        {"repo": "$P/docs", "item": "../tests/new.py"},
+        {"files": {"tests/new.py": "x"}},
+        {"q": "tests/**/*.py"},
+    ],
+)
+def test_a_text_that_really_names_a_path(project: Path, tool_input: dict[str, Any]) -> None:
+    assert restricted(project, filled(tool_input, project), rules=WITH_TESTS) == ["Edit(tests/**)"]
+
+
+def test_the_argument_that_names_a_path_is_known(project: Path) -> None:
+    around = Surroundings(directory=str(project), project=str(project), is_there=os.path.lexists)
+    called = {"edits": [{"path": "tests"}], "message": "as in tests/test_a.py", "glob": "docs/*", "top": {"/x/y": 1}}
+    found = effects_of("mcp__any__tool", called, around).origins
+    assert {
+        PathOrigin(f"{project}/tests", "edits.path", "tests"),
+        PathOrigin(f"{project}/tests/**", "edits.path", "tests"),
+        PathOrigin(f"{project}/tests/test_a.py", "message", "tests/test_a.py"),
+        PathOrigin(f"{project}/docs/**", "glob", "docs/*"),
+        PathOrigin("/x/y", "top", "/x/y"),
+    } <= {*found}
 
 
 def test_hooks_see_directories_as_a_whole_and_files_as_they_are(project: Path) -> None:
@@ -208,7 +253,43 @@ ORDINARY: list[dict[str, Any]] = [
     {"expression": "(1 + 2) * 3"},
 ]
 
+MENTIONED: list[dict[str, Any]] = [
+    # words for people that are also the names of directories and files
+    {"repo_path": "$P", "message": "INV-1: Due dates\n\nThe tests for January pass again, and so do the secrets."},
+    {"repo_path": "$P", "message": "tests"},
+    {"repo_path": "$P", "message": "Keep .env out of the repository"},
+    {"repo_path": "$P", "message": "find tests that are slow"},
+    {"repo_path": "$P", "branch_name": "tests/faster", "base_branch": "locked"},
+    {"path": "docs/new.md", "content": "# Layout\n\n- `tests/`: run with `make`\n- `locked/`, and tests/** too\n"},
+    {"path": ".gitignore", "content": ".env\nsecrets/\n"},
+    {"path": "src/app.py", "edits": [{"oldText": "tests", "newText": "from tests import locked"}]},
+    {"path": "$P", "pattern": "*.md", "excludePatterns": ["node_modules", ".git", "tests", ".env", "secrets/**"]},
+    {"path": "$P", "exclude": ["tests"], "ignore": "locked/*"},
+    {"entities": [{"name": "tests", "entityType": "locked", "observations": ["tests are in tests/", "make tests"]}]},
+    {"relations": [{"from": "tests", "to": "secrets", "relationType": "locked"}]},
+    {"observations": [{"entityName": "secrets", "contents": ["see tests/README.md"]}]},
+    {"names": ["tests", "secrets"]},
+    {
+        "owner": "acme",
+        "repo": "tests",
+        "labels": ["tests", "docs"],
+        "title": "Move tests/ and .env",
+        "body": "tests/\n",
+    },
+    {"channel": "secrets", "text": "The tests in tests/ pass, please look at .env.example and tests/gone.py"},
+    {"thought": "Which tests cover the secrets? Perhaps those in tests/.", "thoughtNumber": 2},
+    {"query": "tests"},
+    {"query": "where are the tests"},
+    {"sql": "select tests, secrets from locked"},
+    {"x": {"tests": {"locked": True}}},
+]
+
 
 @pytest.mark.parametrize("tool_input", ORDINARY, ids=json.dumps)
 def test_ordinary_calls_still_run(project: Path, tool_input: dict[str, Any]) -> None:
     assert restricted(project, filled(tool_input, project), (str(project),)) == []
+
+
+@pytest.mark.parametrize("tool_input", MENTIONED, ids=json.dumps)
+def test_words_that_name_no_file_still_run(project: Path, tool_input: dict[str, Any]) -> None:
+    assert restricted(project, filled(tool_input, project), (str(project),), WITH_TESTS) == []

@@ -49,7 +49,7 @@ PLACES = Places("/p", "/home/me", "/p/sub")
         {"repo_path": "/p", "files": [".env"]},
         {"repo_path": "/p/other", "file": ".env"},
         {"directory": "other", "file": "deeper/.env"},
-        {"note": "x " * 2000 + "see .env"},
+        {"files": "x " * 2000 + "see .env"},
     ],
 )
 def test_a_rule_about_a_file_holds_however_an_argument_names_it(tool_input: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ def test_the_roots_of_a_server_are_where_relative_paths_may_start() -> None:
 
 
 def test_the_names_of_fields_are_no_paths() -> None:
-    assert named_paths({"env": "x"}, ("/p",), "").paths == ("/p/x",)
+    assert [*named_paths({"env": "x"}, ("/p",), "", lambda _: None).paths] == ["/p/x"]
 
 
 @pytest.mark.parametrize("text", ["https://example.com/.env", "src/env.py", ".environment", "envelope"])

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.effects.arena import surroundings
 from tests.rows import rows
@@ -54,7 +55,7 @@ AROUND = Surroundings(directory="/p/sub", project="/p", variables={"HOME": "/hom
     ],
 )
 def test_each_tool_says_what_a_call_would_do(tool: str, given_input: dict[str, Any], expected: Effects) -> None:
-    assert effects_of(tool, given_input, AROUND) == expected
+    assert replace(effects_of(tool, given_input, AROUND), origins=()) == expected
 
 
 def test_every_builtin_tool_has_a_row() -> None:

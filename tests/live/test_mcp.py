@@ -142,6 +142,24 @@ def test_a_file_named_for_one_run_cannot_answer_for_the_users_guard(project: Pro
     assert [name for name, _ in calls(project)] == ([] if flags else ["judge"])
 
 
+def test_a_rule_that_stops_a_call_and_a_file_with_servers_that_is_protected(project: Project) -> None:
+    user_settings(project, permissions={"deny": ["Edit(tests/**)"]})
+    named = project.directory.parent / "ci.json"
+    before = json.dumps({"mcpServers": {"notes": entry(project)}})
+    named.write_text(before)
+    (project.directory / "tests").mkdir()
+    (project.directory / "tests" / "test_a.py").write_text("x")
+    wanted = [tool("echo", "tests/test_a.py"), tool("echo", "The tests pass"), call("Bash", command=f"> {named}")]
+    with serving(Reply(tool_calls=wanted), "Done.") as server:
+        more = ("--mcp-config", str(named), "--permission-mode", "bypassPermissions")
+        done = project.wave("-p", "Go.", *more, server=server)
+    assert "protected path" in results(server)["Bash"]
+    assert calls(project) == [["echo", {"text": "The tests pass"}]]
+    assert named.read_text() == before
+    stopped = "mcp__notes__echo was not run: the rule Edit(tests/**) denies it"
+    assert f'{stopped}, because its argument "text" names tests/test_a.py' in done.stderr
+
+
 def test_prompts_and_mentions_in_the_prompt_are_expanded_but_not_in_piped_text(project: Project) -> None:
     config = project.directory / "servers.json"
     config.write_text(json.dumps({"mcpServers": {"notes": entry(project)}}))

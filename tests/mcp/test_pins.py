@@ -223,6 +223,34 @@ def test_a_schema_keeps_its_meaning_and_loses_its_traps() -> None:
     assert clean_schema({}) == {"type": "object"}
 
 
+def test_the_model_does_not_get_what_only_repeats_names() -> None:
+    schema: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "GitStatus",
+        "properties": {
+            "repo_path": {"title": "Repo Path", "type": "string"},
+            "title": {"title": "Title of the page", "type": "string"},
+            "any": True,
+        },
+    }
+    fields = {
+        "repo_path": {"type": "string"},
+        "title": {"title": "Title of the page", "type": "string"},
+        "any": True,
+    }
+    assert clean_schema(schema) == {"type": "object", "properties": fields}
+    changed = replace(READ, input_schema={**SCHEMA, "title": "Other"})
+    assert not offer(changed).tools  # pins are about the whole definition
+
+
+def test_a_tool_that_only_runs_as_a_task_is_left_out() -> None:
+    task, other = ({"execution": {"taskSupport": support}} for support in ("required", "optional"))
+    one, two = ToolDefinition(name="one", other=task), ToolDefinition(name="two", other=other)
+    found = offer(one, two, accepted=(one, two))
+    assert names(found) == ["mcp__srv__two"]
+    assert "it can only be run as a task, which is not supported" in str(found.left_out)
+
+
 @rows(
     "schema",
     [

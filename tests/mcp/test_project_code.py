@@ -238,6 +238,24 @@ def test_a_remembered_digest_is_not_used_for_a_file_that_was_touched(
     assert FileDigests(tmp_path / "home", "/p").of(str(file), file.stat()) not in ("remembered", first)
 
 
+def test_a_stored_digest_does_not_start_a_server(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever runs as the user could have stored it."""
+    monkeypatch.setattr(file_digests, "_SETTLED", 0)
+    monkeypatch.setattr(file_digests, "_WORTH_KEEPING", 1)
+    file = place.write("server.py", "agreed")
+    place.servers({"srv": {"command": "python3", "args": ["server.py"]}})
+    place.agree("srv")
+    facts = file.stat()
+    first = FileDigests().of(str(file), facts)
+    file.write_text("edited")
+    place.configured()
+    stored = next((place.home / "mcp-cache").glob("*.digests.json"))
+    stored.write_text(stored.read_text().replace(FileDigests().of(str(file), file.stat()), first))
+    found = place.configured()
+    assert [one.name for one in found.servers] == ["srv"]
+    assert "server.py" in (found.why_changed("srv", place.place) or "")
+
+
 def test_the_digest_of_a_file_that_has_just_changed_is_not_remembered(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
     file.write_text("first")

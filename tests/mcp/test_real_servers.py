@@ -58,9 +58,10 @@ class RealServer:
         self._server = server
 
     async def listing(self) -> ServerListing:
-        return await self._host.connect(self._server, deadline=60)
+        return await self._host.connect(self._server, deadline=240)
 
     async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> McpResult:
+        await self.listing()  # which has time to start it, however busy the machine is
         return await self._host.call(self._server, tool, arguments or {}, **more)
 
     async def read(self, uri: str) -> McpResult:

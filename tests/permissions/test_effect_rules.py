@@ -1,7 +1,9 @@
 """Rules about effects: what they deny, and what happens if not all effects are known."""
 
+from msgspec.structs import replace
+
 from tests.rows import rows
-from wave_agent.effects.values import Effects
+from wave_agent.effects.values import Effects, PathOrigin
 from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.hooks.verdicts import Approve, Effect, Outcome, RankedVerdict, Verdict
@@ -155,3 +157,33 @@ def test_a_command_that_only_reads_runs_like_read(mode: PermissionMode, expected
     outside = command(Effects(), kind=ToolKind.READS, inside=False, outside="/etc")
     assert judged(outside, mode).answer is not Ruling.ALLOW
     assert judged(command(READS, kind=ToolKind.READS), mode, deny=("Read(.env)",)).answer is Ruling.DENY
+
+
+@rows(
+    ("rule", "argument", "expected"),
+    [
+        ("Edit(a)", "message", 'because its argument "message" names ./a. A tool of an MCP server may read and write '),
+        ("Edit(a)", "", "because its input names ./a. A tool of an MCP server may read and write whatever its "),
+        ("Edit(a)", "x", "whatever its arguments name. To read that, use Read. Do without it, or tell the user."),
+        ("Read(a)", "x", "whatever its arguments name. Do without it, or tell the user."),
+        ("Read(b)", "x", "because the call would read b. Do without it"),
+        ("Net(c.d)", "x", "because the call would reach c.d. Do without it"),
+    ],
+)
+def test_a_reason_names_the_argument_and_the_word(rule: str, argument: str, expected: str) -> None:
+    named = (PathOrigin("/srv/project/a", argument, "./a"),)
+    effects = Effects(
+        reads=("/srv/project/a", "/srv/project/b"),
+        writes=("/srv/project/a",),
+        hosts=("c.d",),
+        origins=named,
+        complete=False,
+    )
+    call = JudgedCall(tool="mcp__git__commit", tool_input={}, effects=effects)
+    denied = judged(call, deny=(rule,))
+    assert expected in denied.for_model
+    assert denied.for_user == f"the rule {rule} denies it{denied.for_model.partition(rule)[2].partition('. ')[0]}"
+    assert "names" not in judged(replace(call, secret=True), deny=(rule,)).for_model
+    asked = judged(call, ask=(rule,)).for_user
+    assert asked.startswith(f"the rule {rule} asks, because ")
+    assert "whatever" not in asked

@@ -191,11 +191,11 @@ class Foundation(Struct, frozen=True, kw_only=True):
         """The files through which the agent could rewrite its own guards."""
         from wave_agent.permissions.protected_paths import protected_paths  # lazy: for the first call
 
-        # Servers in there start without consent: they are the user's.
-        others = [str(claude_state_file(self.options))] if self.gathered.foreign else []
-        if (
-            self.gathered.extensions is not None
-        ):  # their directories are protected, but a file may be a link to elsewhere
+        # Servers in there start without consent: they are the user's, or were named on the command line.
+        others = [os.path.abspath(one) for one in self.options.mcp_config if is_config_file(one)]
+        others += [str(claude_state_file(self.options))] if self.gathered.foreign else []
+        if self.gathered.extensions is not None:
+            # Their directories are protected, but a file may be a link to elsewhere.
             others += [one.path for one in self.gathered.extensions.files]
         inner = [os.path.join(level, name) for level in self.place.levels[1:] for name in (".wave", ".claude")]
         return protected_paths(

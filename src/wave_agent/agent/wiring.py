@@ -38,7 +38,7 @@ from wave_agent.messages import MessageManager
 from wave_agent.models.base import ToolSpec
 from wave_agent.models.limits import limits_in
 from wave_agent.models.profiles import Profile
-from wave_agent.permissions.decision import PermissionMode, ToolKind
+from wave_agent.permissions.decision import INSTEAD, PermissionMode, ToolKind
 from wave_agent.rules.rule import Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
@@ -48,7 +48,7 @@ from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.orphans import Leftovers, holder_of
 from wave_agent.system.reentrancy import Inside
-from wave_agent.tools.base import Tool, ToolContext, ToolResult
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.registry import EDITS_ON_CALL, GrowingTools, ToolsOnCall, builtin_tools
@@ -292,7 +292,13 @@ def _thinker(ground: Ground) -> "Thinker":
 
 
 def _on_call(ground: Ground, hooks: HookManager, name: str) -> Tool | None:
-    """A tool that is loaded when it is called. Not if a guard of Edit does not see it: it would be a way around."""
+    """A tool that is loaded when it is called. Not if a guard of Edit does not see it: it would be a way around. Raises
+    `ToolInputError` for a server's tool, if it is known why there is none."""
+    if ground.mcp is not None and name.startswith("mcp__"):
+        from wave_agent.agent.server_parts import why_no_tool  # lazy: see above
+
+        if why := why_no_tool(name, ground.mcp.servers()):
+            raise ToolInputError(f'There is no tool "{name}". {why} {INSTEAD}')
     return None if hooks.overlooks(name, "Edit") else ground.on_call.find(name)
 
 
@@ -399,12 +405,11 @@ def _listed_skills(ground: Ground) -> dict[str, str]:
 
 
 def _said_by_servers(ground: Ground) -> dict[str, str]:
-    """What MCP servers say about their use, marked as theirs."""
-    said: Mapping[str, str] = {} if ground.mcp is None else ground.mcp.instructions()
-    return {
-        f"MCP server {name}": f"What the MCP server {name} says about its tools (not the user's words):\n\n{text}"
-        for name, text in said.items()
-    }
+    if ground.mcp is None:
+        return {}
+    from wave_agent.agent.server_parts import server_parts  # lazy: see above
+
+    return server_parts(ground.mcp.servers())
 
 
 _FOR_NOTEBOOKS = "NotebookEdit"

@@ -30,6 +30,10 @@ class ArgumentText(Struct, frozen=True):
 
     text: str
     fields: tuple[str, ...] = ()
+    is_key: bool = False
+    """It is the plain name of a field itself, in an inner object."""
+    is_joined: bool = False
+    """It was put together from the parts of a list."""
 
     @property
     def field(self) -> str:
@@ -55,7 +59,7 @@ def texts_in(tool_input: Any) -> Texts:
     length = 0
     for text in _Walk().all(tool_input):
         for form in decoded(text.text):
-            one = ArgumentText(form, text.fields)
+            one = ArgumentText(form, text.fields, text.is_key, text.is_joined)
             if one in found:
                 continue
             length += len(form)
@@ -101,7 +105,7 @@ class _Walk:
                     name = str(key)
                     # Plain names at the top are the tool's own words for its parameters.
                     if fields or not _FIELD.fullmatch(name):
-                        yield ArgumentText(name, fields)
+                        yield ArgumentText(name, fields, _FIELD.fullmatch(name) is not None)
                     waiting.append((inner, (*fields[:_MOST_PARTS], name), nested))
             elif isinstance(one, list | tuple):
                 parts = cast("Sequence[Any]", one)
@@ -122,5 +126,5 @@ class _Walk:
 def _assembled(parts: Sequence[Any], fields: tuple[str, ...]) -> Iterator[ArgumentText]:
     """`["locked", "a.txt"]` may be the steps of a path."""
     if 1 < len(parts) <= _MOST_PARTS and all(isinstance(one, str) and 0 < len(one) <= SHORT for one in parts):
-        yield ArgumentText("/".join(parts), fields)
-        yield ArgumentText("".join(parts), fields)
+        yield ArgumentText("/".join(parts), fields, is_joined=True)
+        yield ArgumentText("".join(parts), fields, is_joined=True)

@@ -6,6 +6,16 @@ ANY_HOST = "*"
 """A host that the call does not name: a remote, a mirror, a setting."""
 
 
+class PathOrigin(Struct, frozen=True):
+    """Which argument of a call names a path, and how."""
+
+    path: str
+    """As in `Effects`."""
+    argument: str
+    """Its name, with those of the objects around it: `edits.path`. Empty: the input itself."""
+    word: str
+
+
 class Effects(Struct, frozen=True):
     """What a call would do.
 
@@ -27,6 +37,8 @@ class Effects(Struct, frozen=True):
     bare_hosts: tuple[str, ...] = ()
     """Words that a tool may take for hosts, although nothing says so: `example.com`, and `notes.md`. Only compared with
     hosts that a rule names."""
+    origins: tuple[PathOrigin, ...] = ()
+    """Where the paths come from, if the call is one of a tool that is not known."""
 
 
 NO_EFFECTS = Effects()

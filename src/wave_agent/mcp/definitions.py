@@ -27,6 +27,7 @@ _HASH = 8
 _DEEPEST = 48
 _LONGEST_KEY = 128
 _CUT = " … [cut]"
+_LETTERS = lazy_regex(r"[\W_]+")
 _INVALID = lazy_regex(r"[^A-Za-z0-9_-]")
 # What `strip_controls` leaves: joiners, fillers and selectors that hide text from people but not from models.
 _HIDDEN = lazy_regex(
@@ -61,6 +62,9 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
 def offer(tool: ToolDefinition, name: str, plain: str) -> OfferedTool:
     """The tool under this name, cleaned. Raises `ValueError` with the reason if it cannot be offered."""
+    execution: Any = tool.other.get("execution")
+    if isinstance(execution, Mapping) and cast(Mapping[str, Any], execution).get("taskSupport") == "required":
+        raise ValueError("it can only be run as a task, which is not supported")
     title: Any = tool.title or tool.annotations.get("title") or ""
     return OfferedTool(
         name=name,
@@ -169,12 +173,24 @@ def is_clean(text: str) -> bool:
 
 
 def clean_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with its texts cleaned. What it accepts stays the same. Raises `ValueError` with the reason if that is
-    impossible."""
+    """The schema with its texts cleaned, and without what only repeats names. What it accepts stays the same. Raises
+    `ValueError` with the reason if that is impossible."""
     kind = schema.get("type", "object")
     if kind != "object":
         raise ValueError("its input is not an object")
-    return {**cast(dict[str, Any], _cleaned(schema, 0)), "type": "object"}
+    found = {**cast(dict[str, Any], _cleaned(schema, 0)), "type": "object"}
+    return {key: value for key, value in found.items() if key not in ("$schema", "title")}
+
+
+def _without_title(name: str, schema: Any) -> Any:
+    """A title that libraries generate says nothing: `Repo Path` for `repo_path`."""
+    if not isinstance(schema, dict):
+        return schema
+    fields = cast(dict[str, Any], schema)
+    title = fields.get("title")
+    if isinstance(title, str) and _LETTERS.sub("", title).casefold() == _LETTERS.sub("", name).casefold():
+        return {key: value for key, value in fields.items() if key != "title"}
+    return fields
 
 
 def _cleaned(value: Any, depth: int) -> Any:
@@ -192,7 +208,7 @@ def _cleaned(value: Any, depth: int) -> Any:
             names = cast(Mapping[str, Any], inner)
             if not all(len(name) <= _LONGEST_KEY and is_clean(name) for name in names):
                 raise ValueError("the name of a parameter has hidden characters or tags, or is too long")
-            found[key] = {name: _cleaned(one, depth + 2) for name, one in names.items()}
+            found[key] = {name: _without_title(name, _cleaned(one, depth + 2)) for name, one in names.items()}
         elif key in _TEXT_KEYS:
             found[key] = _clean_texts(inner, depth)
         elif key in _VALUE_KEYS:

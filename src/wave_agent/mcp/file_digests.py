@@ -36,7 +36,16 @@ class FileDigests:
         self._file = None if home is None else home / "mcp-cache" / f"{name}.digests.json"
         self._known: dict[str, str] | None = None
         self._used: dict[str, str] = {}
+        self._read: dict[str, str] = {}
+        """Those of `_used` that this process has computed itself."""
         self._fresh = 0
+
+    def read_here(self) -> "FileDigests":
+        """The same without what earlier sessions have stored. Whatever runs as this user can change that file, so it
+        must not decide whether a server starts."""
+        found = FileDigests()
+        found.home, found._used = self.home, self._read
+        return found
 
     def of(self, path: str, facts: os.stat_result) -> str:
         """Like `settings.trust.file_digest`. `facts` are those of the real file."""
@@ -51,6 +60,7 @@ class FileDigests:
                 if _key(os.stat(path)) != key or time.time_ns() - max(facts.st_ctime_ns, facts.st_mtime_ns) < _SETTLED:
                     return found
             self._fresh += 1
+            self._read[key] = found
         self._used[key] = found
         return found
 

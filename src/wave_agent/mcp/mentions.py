@@ -65,8 +65,13 @@ class Typed(Struct, frozen=True):
         if self.problem:
             return f'\n\n<{_TAG} server="{self.server}" resource="{uri}" problem="not available"/>'
         inside = clip(strip_controls(self.content), LONGEST_RESOURCE)
-        inside = _CLOSING.sub(r"<\\/\1", inside)
-        return f'\n\n<{_TAG} server="{self.server}" resource="{uri}">\n{inside}\n</{_TAG}>'
+        return "\n\n" + marked(inside, self.server, f' resource="{uri}"')
+
+
+def marked(text: str, server: str, attributes: str = "") -> str:
+    """The text of a server with its origin. It cannot end the part that is marked as such."""
+    inside = _CLOSING.sub(r"<\\/\1", text)
+    return f'<{_TAG} server="{server}"{attributes}>\n{inside}\n</{_TAG}>'
 
 
 def prompt_commands(listings: Iterable[tuple[Server, ServerListing]]) -> tuple[PromptCommand, ...]:

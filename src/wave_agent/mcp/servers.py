@@ -100,14 +100,15 @@ class Configured(Struct, frozen=True, kw_only=True):
 
     def why_changed(self, name: str, project: Project) -> str | None:
         """Why this server must not be started now, although it may run, or the user has just been asked about it: its
-        files have changed since. To be called right before its process is started: the agent may have edited them."""
+        files have changed since. To be called right before its process is started: the agent may have edited them.
+        Stored digests do not matter here."""
         compared = [(one, self.bindings.get(one.name)) for one in self.servers]
         compared += [(one.server, one.binding) for one in self.waiting]
         server, before = next(((one, binding) for one, binding in compared if one.name == name), (None, None))
         if server is None or before is None or before.unbound:
             return None
         look = bind if server.is_of_project else bind_code
-        now = look(server.entry, project, {**self.base, **server.entry.env}, digests=self.digests)
+        now = look(server.entry, project, {**self.base, **server.entry.env}, digests=self.digests.read_here())
         now = replace(now, variables=before.variables)
         if now.identity == before.identity:
             return None

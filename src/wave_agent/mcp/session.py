@@ -157,13 +157,6 @@ class McpSession:
                     "it. Its tools are added when it is."
                 )
 
-    def instructions(self) -> Mapping[str, str]:
-        """What servers say about their use, cleaned, by server."""
-        return {
-            name: known.offer.instructions for name, known in self._known.items() if known.offer is not None
-            and known.offer.instructions
-        }  # fmt: skip
-
     async def expanded(self, text: str) -> str | None:
         """The text of the prompt that `/mcp__server__prompt arguments` stands for; None if it is no such command.
         Raises `McpError`."""

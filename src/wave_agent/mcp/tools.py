@@ -1,23 +1,40 @@
 """A server's tool as a tool of the agent."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from msgspec.structs import replace
+
 from wave_agent.mcp.definitions import OfferedTool
 from wave_agent.mcp.results import tool_result
-from wave_agent.mcp.values import Elicit, McpError, McpResult, Progress, Server, ToolDefinition
+from wave_agent.mcp.values import (
+    Elicit,
+    Elicitation,
+    ElicitationAnswer,
+    McpError,
+    McpResult,
+    Progress,
+    Server,
+    ToolDefinition,
+)
 from wave_agent.shell.values import WriteTarget, escape
 from wave_agent.text import did_you_mean, one_line
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 
 if TYPE_CHECKING:
-    from wave_agent.effects.arguments import ArgumentPaths
+    from wave_agent.effects.argument_paths import ArgumentPaths
 
 _PROGRESS = 200
 """Characters of one message about progress."""
 _SHOWN = 10
 """Fields named in a message."""
+_LONGEST_NAME = 80
+_NOT_ASKED = (
+    "[Note: the server asked the user for something. The user did not see it: nobody can be asked in this run, so it "
+    "was declined.]"
+)
 
 
 class CallServer(Protocol):
@@ -35,6 +52,17 @@ class CallServer(Protocol):
     ) -> McpResult: ...
 
 
+class _Nobody:
+    """Answers what a server asks the user if no user can be asked."""
+
+    def __init__(self) -> None:
+        self.was_asked = False
+
+    async def decline(self, _: Elicitation) -> ElicitationAnswer:
+        self.was_asked = True
+        return ElicitationAnswer()
+
+
 class McpTool(Tool):
     """Each is an instance of its own class: see `mcp_tool`."""
 
@@ -45,17 +73,30 @@ class McpTool(Tool):
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         """An error of the connection is the call's result, and so is one that the tool reports."""
+        nobody = _Nobody()
         try:
             result = await self._call(
                 self.server,
                 self.offered.definition,
                 arguments,
                 progress=_progress(context.emit),
-                elicit=context.elicit,
+                elicit=context.elicit or nobody.decline,
             )
         except McpError as error:
             return ToolResult(content=str(error), success=False, ran=False)
-        return tool_result(result, takes_images=_has_image(result) and await context.takes_images())
+        found = tool_result(result, takes_images=_has_image(result) and await context.takes_images())
+        notes = [*self._about_unknown(arguments), *([_NOT_ASKED] if nobody.was_asked else [])]
+        return replace(found, content="\n\n".join((found.content, *notes))) if notes else found
+
+    def _about_unknown(self, arguments: Mapping[str, Any]) -> Iterator[str]:
+        """A server usually ignores arguments that it does not know."""
+        fields, schema = self._fields(), self.offered.definition.input_schema
+        unknown = [one_line(name, _LONGEST_NAME) for name in arguments if name not in fields]
+        if unknown and fields and not {"additionalProperties", "patternProperties"} & schema.keys():
+            yield (
+                f"[Note: this tool has no argument {', '.join(unknown[:_SHOWN])}{did_you_mean(unknown[0], fields)}. "
+                f"Its arguments are {', '.join([*fields][:_SHOWN])}.]"
+            )
 
     def hook_facts(self) -> Mapping[str, Any]:
         """The server is named as it is configured, the tool as the server calls it."""
@@ -111,13 +152,13 @@ class McpTool(Tool):
         return tuple(WriteTarget(one) for one in (*map(escape, named.paths), *patterns))
 
     def may_name(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[str, ...]:
-        return self._named(tool_input, context).paths
+        return tuple(self._named(tool_input, context).paths)
 
     def _named(self, tool_input: Mapping[str, Any], context: ToolContext) -> "ArgumentPaths":
         from wave_agent.effects.arguments import named_paths  # lazy: with the first call
 
         _, variables = self.place(context)
-        return named_paths(tool_input, self._starts(context), variables.get("HOME", ""))
+        return named_paths(tool_input, self._starts(context), variables.get("HOME", ""), os.path.lexists)
 
     def _starts(self, context: ToolContext) -> tuple[str, ...]:
         directory, _ = self.place(context)

@@ -27,6 +27,7 @@ from wave_agent.rules.rule import (
     plain_commands,
     uncovered,
 )
+from wave_agent.text import one_line
 
 if TYPE_CHECKING:
     from wave_agent.effects.values import Effects  # many sessions need none
@@ -301,9 +302,18 @@ class _Situation(Struct, frozen=True):
         for rule in rules:
             if any(rule.matches(name, one, self.places) for name in names for one in inputs):
                 return _Restriction(rule)
-        return next(
-            (_Restriction(rule, would) for rule in rules if (would := rule.touched(call.effects, self.places))), None
-        )
+        found = ((rule, rule.touched(call.effects, self.places)) for rule in rules)
+        return next((self._because_of_effects(rule, would) for rule, would in found if would), None)
+
+    def _because_of_effects(self, rule: Rule, would: str) -> "_Restriction":
+        named = rule.named(self.call.effects, self.places)
+        if named is None:
+            return _Restriction(rule, f"the call would {would}")
+        word = one_line(named.word, _SHOWN)
+        where = f'its argument "{one_line(named.argument, _SHOWN)}"' if named.argument else "its input"
+        # Reading has a way of its own: the rule is about changes.
+        instead = "" if rule.tool == "read" else " To read that, use Read."
+        return _Restriction(rule, f"{where} names {word}", f" {_ANYTHING_NAMED}{instead}")
 
     def permitting(self, rules: Sequence[Rule]) -> tuple[Rule, ...]:
         """Those of these allow rules that permit the call. Links must not widen them."""
@@ -314,8 +324,15 @@ class _Restriction(Struct, frozen=True):
     """A rule that applies to a call."""
 
     rule: Rule
-    would: str = ""
-    """What the call would do, if that is why."""
+    because: str = ""
+    """What the call would do or name, if that is why."""
+    advice: str = ""
+    """A sentence for the model."""
+
+
+_SHOWN = 80
+"""Characters of a word or a name in a reason."""
+_ANYTHING_NAMED = "A tool of an MCP server may read and write whatever its arguments name."
 
 
 def _hooks(outcome: Outcome, decision: Decision) -> str:
@@ -327,11 +344,14 @@ def _deny_rule(case: _Situation) -> Permission | None:
     found = case.restricting(case.rules.deny)
     if found is None:
         return None
-    because = f", because the call would {found.would}" if found.would and not case.call.secret else ""
+    because = f", because {found.because}" if found.because and not case.call.secret else ""
+    advice = found.advice if because else ""
     return Permission(
         answer=Ruling.DENY,
         by=f"rule {found.rule.text}",
-        for_model=f"{NOT_RUN}denied by the permission rule {found.rule.text}{because}. {INSTEAD}",
+        for_model=f"{NOT_RUN}denied by the permission rule {found.rule.text}{because}.{advice} {INSTEAD}",
+        # Whoever wrote the rule hardly thought of this tool.
+        for_user=f"the rule {found.rule.text} denies it{because}" if case.call.tool.startswith("mcp__") else "",
     )
 
 
@@ -372,7 +392,7 @@ def _ask(case: _Situation) -> Permission | None:
         reason = f"{pattern} matches too many files to compare them with the rules"
         asking.append(_Asking("too many files", reason, "the number of files it touches"))
     if found := case.restricting(case.rules.ask):
-        text, because = found.rule.text, f", because the call would {found.would}" if found.would else ""
+        text, because = found.rule.text, f", because {found.because}" if found.because else ""
         asking.append(_Asking(f"rule {text}", f"the rule {text} asks{because}", f"the permission rule {text}"))
     asks = case.hooks.reasons.get(Decision.ASK, ())
     if asks or case.hooks.decision is Decision.ASK:

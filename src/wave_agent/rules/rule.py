@@ -16,7 +16,7 @@ from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin, Word
 
 if TYPE_CHECKING:
-    from wave_agent.effects.values import Effects  # a session without path rules never needs it
+    from wave_agent.effects.values import Effects, PathOrigin  # a session without path rules never needs it
 
 PATH_FIELDS: Mapping[str, str] = {
     "Read": "file_path",
@@ -125,6 +125,14 @@ class Rule(Struct, frozen=True):
             bare = () if self.pattern is None else effects.bare_hosts
             return touched_host(self.pattern, (*effects.hosts, *bare))
         return touched_path(self.tool, lambda path: self.covers(path, places), effects, places.project)
+
+    def named(self, effects: "Effects | None", places: Places) -> "PathOrigin | None":
+        """Which argument of a call of an MCP server's tool names what the rule is about."""
+        if effects is None or not effects.origins or not self.is_about_effects or self.tool == NET:
+            return None
+        from wave_agent.rules.touched import origin  # lazy: see above
+
+        return origin(self.tool, lambda path: self.covers(path, places), effects)
 
     def may_mean(self, hosts: Sequence[str]) -> bool:
         """Whether one of these hosts is not known, and may be one that the rule is about."""

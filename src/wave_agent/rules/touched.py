@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from wave_agent.effects.values import ANY_HOST, Effects
+from wave_agent.effects.values import ANY_HOST, Effects, PathOrigin
 from wave_agent.lazy_regex import lazy_regex
 
 _TOKEN = lazy_regex(r"\*+|\?|\[(?P<not>[!^]?)(?P<first>.)[^\]]*\]", re.DOTALL)
@@ -39,6 +39,13 @@ def touched_path(tool: str, matches: Callable[[str], object], effects: Effects, 
         if matches(an_instance(pattern)):
             return f"{verb} {(literal(pattern) or pattern).removeprefix(f'{project}/')}"
     return None
+
+
+def origin(tool: str, matches: Callable[[str], object], effects: Effects) -> PathOrigin | None:
+    """Which argument names the path that matches. None: none does by itself, or it is not known."""
+    known = {one.path: one for one in effects.origins}
+    touched = (pattern for _, pattern in PATHS[tool](effects) if matches(an_instance(pattern)))
+    return next((known[pattern] for pattern in touched if pattern in known), None)
 
 
 def touched_host(pattern: str | None, hosts: Iterable[str]) -> str | None:

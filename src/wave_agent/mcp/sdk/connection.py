@@ -17,7 +17,15 @@ from msgspec import Struct
 from pydantic import FileUrl
 
 from wave_agent.mcp.host import call_timeout
-from wave_agent.mcp.sdk.failures import ForgottenSessionError, ended, explained, first_of, is_closed, too_late
+from wave_agent.mcp.sdk.failures import (
+    ForgottenSessionError,
+    ended,
+    explained,
+    first_of,
+    is_closed,
+    too_late,
+    unanswered,
+)
 from wave_agent.mcp.sdk.launching import Launcher, ServerProcess
 from wave_agent.mcp.sdk.listings import listing_of
 from wave_agent.mcp.sdk.oauth import login_needed, stored_login
@@ -118,6 +126,7 @@ class ServerConnection:
         """Does one thing at the server. Raises `McpError`."""
         assert self._client is not None
         seconds = call_timeout(self.server)
+        said = 0 if self._process is None else self._process.tail.length
         token = _flight.set(flight)
         self._flights[flight.number] = flight
         try:
@@ -134,7 +143,8 @@ class ServerConnection:
             flight.progress.finish()
             _flight.reset(token)
             del self._flights[flight.number]
-        raise too_late(self.server, seconds, self._process, "answer")
+        printed = "" if self._process is None else self._process.tail.text(said)
+        raise unanswered(self.server, seconds, flight.progress.last, printed)
 
     async def close(self) -> None:
         self._over.set()
@@ -152,7 +162,7 @@ class ServerConnection:
                 scope.deadline = anyio.current_time() + deadline
                 await self._live(scope)
             if scope.cancelled_caught and not self._over.is_set():
-                failure = too_late(self.server, deadline, self._process, "connect")
+                failure = too_late(self.server, deadline, self._process)
         except Exception as error:
             failure = await self._why(error, wait=False)
         finally:

@@ -80,9 +80,16 @@ def ended(server: Server, process: ServerProcess | None, *, during_call: bool) -
     return McpError(f"The MCP server {server.name!r} {how}.{may}{_said(said)}")
 
 
-def too_late(server: Server, seconds: float, process: ServerProcess | None, doing: str) -> McpError:
+def too_late(server: Server, seconds: float, process: ServerProcess | None) -> McpError:
+    """For a connection that was not made."""
     said = process.tail.text() if process is not None else ""
-    return McpError(f"The MCP server {server.name!r} did not {doing} within {seconds:g} s.{_said(said)}")
+    return McpError(f"The MCP server {server.name!r} did not connect within {seconds:g} s.{_said(said)}")
+
+
+def unanswered(server: Server, seconds: float, progress: str, said: str) -> McpError:
+    """For a call. `progress` is the last that the server has reported, `said` what it has printed during the call."""
+    last = f" Its last progress: {one_line(progress, _SHOWN)}." if progress else _said(said)
+    return McpError(f"The MCP server {server.name!r} did not answer within {seconds:g} s. The call may have run.{last}")
 
 
 def _said(text: str) -> str:

@@ -44,13 +44,17 @@ class StderrTail:
 
     def __init__(self) -> None:
         self._data = b""
+        self.length = 0
+        """Bytes so far."""
 
     def add(self, data: bytes) -> None:
         self._data = (self._data + data)[-_TAIL:]
+        self.length += len(data)
 
-    def text(self) -> str:
-        """For a message: the end of it, in readable characters."""
-        return strip_controls(self._data.decode(errors="replace")).strip()[-_SHOWN:]
+    def text(self, since: int = 0) -> str:
+        """For a message: the end of it, in readable characters. `since`: of what came after so many bytes."""
+        data = self._data[max(0, len(self._data) - (self.length - since)) :]
+        return strip_controls(data.decode(errors="replace")).strip()[-_SHOWN:]
 
 
 class Launcher:

@@ -18,11 +18,14 @@ class ProgressReports:
         self._latest: tuple[float, float | None, str] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_finished = False
+        self.last = ""
+        """What was heard last, for a message."""
 
     async def hear(self, progress: float, total: float | None, message: str | None) -> None:
         if self._is_finished:
             return
         self._latest = (progress, total, message or "")
+        self.last = f"{progress:g}{f' of {total:g}' if total else ''} {message or ''}".strip()
         if self._timer is None:
             self._report_latest()
 
