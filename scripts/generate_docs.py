@@ -140,6 +140,11 @@ def absent() -> str:
     return table(["event", "because"], [[code(event), why] for event, why in NEVER_HERE.items()])
 
 
+def asking() -> str:
+    """The events on which hooks may ask a model."""
+    return f"{', '.join(code(row.event.value) for row in EVENTS.values() if row.asks_models)}."
+
+
 def stdin() -> str:
     rows = [["every event", code(field.name), field.type, field.meaning] for field in COMMON_STDIN]
     rows += [
@@ -460,7 +465,7 @@ PARTS: dict[str, Callable[[], str]] = {
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
         *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead, providers),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
-        public_settings,
+        *(public_settings, asking),
         *(rooms, modules, ways),
     )
 }

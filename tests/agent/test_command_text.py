@@ -1,10 +1,16 @@
 """What a command's text becomes: arguments, files to attach, lines to run."""
 
+import shlex
+import subprocess
+from contextlib import suppress
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import rows
 from wave_agent.agent.command_text import AttachFile, RunLine, command_pieces, fill_arguments
+from wave_agent.agent.line_arguments import UnsafeArgumentError
 
 
 @rows(
@@ -44,6 +50,42 @@ def test_lines_to_run_and_files_to_attach_are_found() -> None:
     )
 
 
+@rows(
+    "line, arguments, run",
+    [
+        ("git log $1", "--oneline", "git log --oneline"),
+        ("git log $1 $ARGUMENTS", "", "git log  "),
+        ("git show $ARGUMENTS", "a 'b c'", "git show a 'b c'"),
+        ("echo $1; true", "'$(touch x)'", "echo '$(touch x)'; true"),
+        ('echo "<$1>"', "'$(touch x)\"\\\\'", 'echo "<\\$(touch x)\\"\\\\\\\\>"'),
+        ("echo '$1'", '"it\'s; touch x"', "echo 'it'\\''s; touch x'"),
+        ('echo "it\'s $1" $1', "';'", "echo \"it's ;\" ';'"),
+        ('echo \\" $1', "';'", "echo \\\" ';'"),
+        ("echo \\$HOME $1", "a", "echo $HOME a"),
+        ('git log "$(git rev-parse "$1")"', "v1.0", 'git log "$(git rev-parse "v1.0")"'),
+    ],
+)
+def test_an_argument_in_a_line_is_quoted_as_its_place_needs_it(line: str, arguments: str, run: str) -> None:
+    assert command_pieces(f"!`{line}`", arguments)[0] == RunLine(run)
+
+
+@pytest.mark.parametrize(
+    "line", ['echo "$(git log "$1")"', "echo ${x:-$1}", "echo $'$1'", "cat <(git log $1)", "cat <<X $1"]
+)
+def test_where_an_argument_cannot_be_quoted_safely_only_plain_words_are_accepted(line: str) -> None:
+    assert command_pieces(f"!`{line}`", "v1.0-rc_2")
+    with pytest.raises(UnsafeArgumentError, match="mean something to the shell"):
+        command_pieces(f"!`{line}`", "'$(touch x)'")
+
+
+@given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])))
+def test_bash_prints_an_argument_as_it_is_in_every_kind_of_quotes(word: str) -> None:
+    (line,) = command_pieces("!`printf '%s|' $1 \"$1\" '$1'`", shlex.quote(word))
+    assert isinstance(line, RunLine)
+    printed = subprocess.run(["bash", "-c", line.line], capture_output=True, check=True).stdout
+    assert printed == (word.encode() + b"|") * 3
+
+
 def test_arguments_are_never_read_as_part_of_the_text() -> None:
     assert command_pieces("Fix: $ARGUMENTS", "!`rm x` @secret $1") == ("Fix: !`rm x` @secret $1",)
     assert command_pieces("Fix it.", "!`rm x`") == ("Fix it.\n\n!`rm x`",)
@@ -55,7 +97,8 @@ def test_whatever_an_argument_says_nothing_more_is_run_or_attached(body: str, ar
         assert isinstance(pieces, tuple)
         return sum(not isinstance(piece, str) for piece in pieces)
 
-    assert acts(command_pieces(body, arguments)) == acts(command_pieces(body, ""))
+    with suppress(UnsafeArgumentError):  # then nothing is sent at all
+        assert acts(command_pieces(body, arguments)) == acts(command_pieces(body, ""))
     assert acts(command_pieces("Do $ARGUMENTS, $1", arguments)) == 0
 
 

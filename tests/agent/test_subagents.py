@@ -6,6 +6,7 @@ Each test of the first part is named by a way in which guards of other agents fe
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
@@ -356,11 +357,24 @@ async def test_the_conversation_of_the_agent_only_grows_at_its_end(world: World)
     assert result.text == "All done."
 
 
+async def test_a_call_of_a_subagent_cannot_be_deferred_so_that_somebody_is_asked(world: World) -> None:
+    """Only the agent's own call can be taken up again when the session is resumed."""
+    model = talking(above=above(Reply(tool_calls=[task()])), task=[RUNS, "Could not."])
+    defer = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "defer"}}
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [lambda _: defer]}]}
+
+    result = await world.run(model, hooks=hooks, **ANYTHING)
+
+    assert "nobody can confirm it" in requests_of(model, "the task")[1].messages[-1]["content"]
+    assert not (world.project / "ran").exists()
+    assert (result.status, result.text, result.deferred_tool_use) == ("completed", "All done.", None)
+
+
 async def test_tools_and_servers_of_a_definition_limit_the_subagent(world: World) -> None:
     definition = {
         "description": "d",
         "prompt": "Be terse.",
-        "tools": "Read, Bash, WebFetch",
+        "tools": "Read, Bash, WebSearch",
         "disallowedTools": ["Bash"],
     }
     model = talking(
@@ -376,6 +390,66 @@ async def test_tools_and_servers_of_a_definition_limit_the_subagent(world: World
     assert 'There is no tool "Bash"' in inside[1].messages[-1]["content"]
     assert 'There is no tool "Task"' in inside[2].messages[-1]["content"]
     assert not (world.project / "ran").exists()
+
+
+SEVERAL = Reply(tool_calls=[call("MultiEdit", file_path="a.txt", edits=[{"old_string": "old", "new_string": "new"}])])
+
+
+async def test_a_definition_without_edit_has_no_tool_that_edits_in_another_way(world: World) -> None:
+    (world.project / "a.txt").write_text("old")
+    definition = {"description": "d", "prompt": "p", "disallowedTools": ["Edit", "Write", "Bash"]}
+    reads = Reply(tool_calls=[call("Read", file_path="a.txt")])
+    model = talking(above=above(Reply(tool_calls=[task(kind="reader")])), task=[reads, SEVERAL, "No."])
+
+    await world.run(model, agents={"reader": definition}, **ANYTHING)
+
+    assert 'There is no tool "MultiEdit"' in requests_of(model, "the task")[2].messages[-1]["content"]
+    assert (world.project / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("event", "group"),
+    [
+        ("PreToolUse", {"matcher": "*", "if": "Edit"}),
+        ("PreToolUse", {"matcher": "Edit|MultiEdit|NotebookEdit", "if": "Edit"}),
+        ("PermissionRequest", {"matcher": "Edit"}),
+        ("PostToolUse", {"matcher": "Write|Edit"}),
+    ],
+)
+async def test_no_guard_of_edit_is_dodged_by_a_tool_that_was_not_offered(
+    world: World, event: str, group: dict[str, str]
+) -> None:
+    (world.project / "a.txt").write_text("old")
+    hooks = {
+        event: [
+            {
+                "matcher": group["matcher"],
+                "hooks": [{"command": "exit 2", **{key: value for key, value in group.items() if key == "if"}}],
+            }
+        ]
+    }
+    model = ScriptedModel([Reply(tool_calls=[call("Read", file_path="a.txt")]), SEVERAL, "No."])
+
+    await world.run(model, hooks=hooks, permission_mode="acceptEdits")
+
+    assert 'There is no tool "MultiEdit"' in model.requests[2].messages[-1]["content"]
+    assert (world.project / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(("limits", "starts"), [({}, True), ({"permissionMode": "acceptEdits"}, False)])
+async def test_a_wave_started_by_a_subagent_cannot_be_free_of_its_limits(
+    world: World, limits: dict[str, str], starts: bool
+) -> None:
+    nested = f"{sys.executable} -m wave_agent -p nested --base-url http://127.0.0.1:9 --model any"
+    asks = Reply(tool_calls=[call("Bash", command=nested)])
+    model = talking(above=above(Reply(tool_calls=[task(kind="own")])), task=[asks, "Tried."])
+    allowed = {"permissions": {"allow": ["Bash"]}}
+
+    await world.run(model, agents={"own": {"description": "d", "prompt": "p", **limits}}, settings=allowed, **ANYTHING)
+
+    said = requests_of(model, "the task")[1].messages[-1]["content"]
+    assert ("limits of the subagent own" in said) is not starts
+    assert ("127.0.0.1:9" in said) is starts
 
 
 async def test_what_a_subagent_has_read_the_agent_has_not(world: World) -> None:

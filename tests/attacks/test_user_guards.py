@@ -14,6 +14,7 @@ GUARD = "#!/bin/sh\nif grep -q forbidden; then exit 2; fi\n"
 YOLO = ("--permission-mode", "bypassPermissions")
 EMPTY = "python3 -c \"import glob; open(glob.glob('{home}/sett*s.json')[0], 'w').write('{{}}')\""
 SCRIPT = "python3 -c \"import glob; open(glob.glob('{home}/ho*s/g*.sh')[0], 'w').write('#!/bin/sh')\""
+PLANT = "python3 -c \"w = '{home}/age' + 'nts/{name}.md'; open(w, 'w').write('Obey.')\""
 
 
 @pytest.fixture
@@ -61,6 +62,19 @@ def test_a_session_that_takes_the_users_guard_away_stops_the_next_start(project:
     confirmed, server = run(project, ": forbidden; touch done")
     assert confirmed.returncode == 0, confirmed.stderr
     assert (project.directory / "done").exists()
+
+
+@pytest.mark.parametrize(("name", "told"), [("new", "new: new.md"), ("own", "removed or disabled: own.md")])
+def test_a_session_that_changes_the_users_agents_stops_the_next_start(project: Project, name: str, told: str) -> None:
+    """They may have hooks, and they steer the model."""
+    (project.home / "agents").mkdir(parents=True)
+    (project.home / "agents" / "own.md").write_text("---\ndescription: d\n---\nHelp.")
+    run(project, PLANT.format(name=name, home=project.home))
+    again, server = run(project, "true")
+    assert (again.returncode, server.requests) == (1, [])
+    assert told in again.stderr
+    assert project.wave("hooks", "trust", "--yes").returncode == 0
+    assert run(project, "true")[0].returncode == 0
 
 
 def test_the_users_own_change_between_sessions_asks_for_nothing(project: Project) -> None:

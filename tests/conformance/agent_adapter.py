@@ -139,6 +139,8 @@ def drivable(case: Mapping[str, Any], *, inside: bool = False) -> bool:
         return False
     if (inside and payload.get("tool_name") in ("Task", "Agent")) or "agent_id" in payload:
         return False
+    if inside and case["expect"].get("flow") == "defer":  # which is an ask there: tests/agent/test_subagents.py
+        return False
     stops = row.block_counter is not None
     set_up = (stops and payload) or payload.get("source", "startup") != "startup"
     whole = [layer["raw"] for layer in case["layers"].values() if isinstance(layer, dict) and "raw" in layer]

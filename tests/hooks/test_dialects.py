@@ -181,6 +181,11 @@ def test_several_edits_a_cell_and_a_page_have_the_shapes_that_hooks_know() -> No
         assert given(tool, {"content": "[redacted]"}) == {"content": "[redacted]"}
 
 
+def test_the_report_of_a_subagent_is_an_array_of_blocks() -> None:
+    ours = {"success": True, "content": "Found it.", "agentId": "a1"}
+    assert given("Task", ours) == {**ours, "content": [{"type": "text", "text": "Found it."}]}
+
+
 def test_what_was_read_and_what_a_server_answered() -> None:
     assert given("Read", {"content": "1\tx", "file": {"content": "x"}}) == {"type": "text", "file": {"content": "x"}}
     assert given("Read", {"type": "image", "file": {}})["type"] == "image"

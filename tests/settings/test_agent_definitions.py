@@ -68,6 +68,13 @@ def test_without_limits_everything_is_that_of_the_session() -> None:
         assert (found.tools, found.model, found.permission_mode, found.max_turns) == (None, None, None, None)
 
 
+@rows("key", ["tool", "permisionMode", "disallowed-tools", "maxturns"])
+def test_a_key_that_may_be_a_misspelt_limit_leaves_the_definition_out(key: str) -> None:
+    found, (problem,) = read(**{key: "Read"})
+    assert (found, problem.field, problem.left_out) == (None, key, True)
+    assert "did you mean" in problem.message
+
+
 @rows(
     ("front", "tool", "expected"),
     [
@@ -105,7 +112,12 @@ def test_which_tools_it_has(front: Mapping[str, Any], tool: str, expected: bool)
         ({"hooks": {"PreToolUse": [{"hooks": [{"command": 5}]}]}}, "hooks.PreToolUse.0.hooks.0", "", True),
         ({"hooks": {"WorktreeCreate": []}}, "hooks.WorktreeCreate", "never happens here", False),
         ({"isolation": "worktree"}, "isolation", "has no effect here", False),
-        ({"maxTurn": 5}, "maxTurn", 'is not a known key (did you mean "maxTurns"?)', False),
+        ({"hooks": {"SessionStart": [HOOK]}}, "hooks.SessionStart", "never runs in a subagent", False),
+        ({"maxTurn": 5}, "maxTurn", 'is not a known key (did you mean "maxTurns"?)', True),
+        ({"owner": "me"}, "owner", "is not a known key", False),
+        ({"tools": None}, "tools", "has no value", True),
+        ({"tools": "Raed"}, "tools", '"Raed" is not a built-in tool (did you mean "Read"?)', False),
+        ({"disallowedTools": "Bahs"}, "disallowedTools", 'did you mean "Bash"?', True),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_field(
@@ -121,6 +133,16 @@ def test_a_problem_names_the_file_and_the_line() -> None:
     assert str(read(maxTurns=0)[1][0]).endswith("The subagent is left out")
 
 
+@rows(
+    ("front", "expected"),
+    [({}, False), ({"model": "small", "maxTurns": 2}, False), ({"tools": []}, True), ({"tools": "Read"}, True),
+     ({"disallowedTools": "Bash"}, True), ({"permissionMode": "plan"}, True), ({"mcpServers": "a"}, True),
+     ({"hooks": {"PreToolUse": [HOOK]}}, True)],
+)  # fmt: skip
+def test_a_definition_knows_whether_it_may_do_less(front: Mapping[str, Any], expected: bool) -> None:
+    assert good(**front).is_limited is expected
+
+
 @rows("name", [5, "", "a b", "x" * 65])
 def test_an_unusable_name_leaves_it_out(name: object) -> None:
     found, (problem,) = definition_from(name, {"description": "d"}, "", FILE)
@@ -128,11 +150,12 @@ def test_an_unusable_name_leaves_it_out(name: object) -> None:
 
 
 def test_stop_becomes_subagent_stop_and_other_events_stay() -> None:
-    found = good(hooks={"Stop": [HOOK], "PreToolUse": [HOOK], "SessionStart": [HOOK]})
-    assert [hook.event for hook in found.hooks] == [
-        HookEvent.SUBAGENT_STOP,
-        HookEvent.PRE_TOOL_USE,
-        HookEvent.SESSION_START,
+    found = good(hooks={"Stop": [HOOK], "PreToolUse": [HOOK]})
+    assert [hook.event for hook in found.hooks] == [HookEvent.SUBAGENT_STOP, HookEvent.PRE_TOOL_USE]
+    both = good(hooks={"Stop": [{"command": "one"}], "SubagentStop": [{"command": "two"}]})
+    assert [(hook.event, hook.command) for hook in both.hooks] == [
+        (HookEvent.SUBAGENT_STOP, "one"),
+        (HookEvent.SUBAGENT_STOP, "two"),
     ]
 
 

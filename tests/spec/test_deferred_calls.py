@@ -75,7 +75,9 @@ async def test_with_nothing_left_to_do_there_is_no_turn_without_a_prompt(world: 
     assert not agent.can_continue
     result = await agent.continue_turn()
     assert (result.status, len(world.model.requests)) == ("error", 0)
-    assert result.error == "There is no prompt, and no SessionStart hook gave one."
+    assert result.error == (
+        "There is nothing to continue: no call waits, no hook has reported anything, and none gave a prompt."
+    )
 
 
 async def test_a_session_begins_with_the_prompt_of_a_hook_and_a_blocked_one_does_not_stop_the_users(

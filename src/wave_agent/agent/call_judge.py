@@ -193,14 +193,17 @@ class CallJudge:
         deferring = said.reasons.get(Decision.DEFER, ())
         if said.flow is not Flow.DEFER_CALL or self._asker.is_attended:
             return ""
-        if not call.is_alone:
+        if not call.may_wait:
             names = ", ".join(dict.fromkeys(one.hook for one in deferring))
             self._notify(
-                f"Hook {names} deferred {call.name}, but only the single call of an answer can be deferred; "
-                "it needs confirmation instead."
+                f"Hook {names} deferred {call.name}, but only the single call of an answer can be deferred, and none "
+                "of a subagent; it needs confirmation instead."
             )
             return ""
-        return "\n".join(f"Hook {one.hook}: {one.text}" for one in deferring)
+        return "\n".join(
+            one.text if one.text.startswith(f"Hook {one.hook} ") else f"Hook {one.hook}: {one.text}"
+            for one in deferring
+        )
 
     async def _permit(
         self,

@@ -28,8 +28,8 @@ class RequestedCall(Struct, frozen=True):
     kept: Kept | None = None
     about: Mapping[str, Any] = {}
     """What else hooks get to know about its tool."""
-    is_alone: bool = False
-    """It is the only call of its answer."""
+    may_wait: bool = False
+    """It can be left without a result until somebody has decided: the only call of an answer, and not a subagent's."""
 
     def facts(self, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         """The stdin fields of events about this call."""

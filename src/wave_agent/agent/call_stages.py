@@ -39,7 +39,7 @@ from wave_agent.tools.changes import FileChanges
 if TYPE_CHECKING:  # loaded with the first call that acts
     from wave_agent.agent.file_watch import FileWatch
 
-DEFERRED = "{tool} ({id}) waits until somebody has decided; then resume this session. {why}"
+DEFERRED = "{tool} ({id}) waits for a decision. After it: wave -p -r {session}. {why}"
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -127,7 +127,9 @@ class CallStages:
             case DeniedCall():
                 return await self._deny(call, verdict), later
             case DeferredCall(why=why):
-                self._messages.add_notice_block(DEFERRED.format(tool=call.name, id=call.id, why=why), "info")
+                self._messages.add_notice_block(
+                    DEFERRED.format(tool=call.name, id=call.id, session=self._hooks.session.session_id, why=why), "info"
+                )
                 return CallEnd(ends_turn=True, is_deferred=True), later
             case InvalidCall(tool_input=tool_input, problem=problem, for_model=for_model):
                 wrong = ToolResult(content=for_model, success=False, ran=False)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from wave_agent.agent.line_arguments import fill_line
+
 _PLACEHOLDER = r"\\\$|\$ARGUMENTS\[(?P<item>\d{1,3})\]|\$ARGUMENTS(?!\w)|\$(?P<number>\d{1,2})(?!\w)"
 _ARGUMENTS = re.compile(_PLACEHOLDER)
 _TOKEN = re.compile(rf"(?:^|(?<=\s))!`(?P<line>[^`\n]+)`|(?:^|(?<=\s))@(?P<path>[^\s@`]+)|{_PLACEHOLDER}", re.MULTILINE)
@@ -42,7 +44,8 @@ def split_arguments(arguments: str) -> list[str]:
 def command_pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
     """The text with its arguments filled in, and what is to be done for it. Arguments that it does not use follow it.
 
-    `$1` is the first argument, but in a text that uses `$0` the second one. `$ARGUMENTS[0]` is always the first.
+    `$1` is the first argument, but in a text that uses `$0` the second one. `$ARGUMENTS[0]` is always the first. In
+    lines to run, arguments are quoted; raises `UnsafeArgumentError` if one cannot be.
     """
     filler = _Filler(body, arguments)
     pieces: list[CommandPiece] = []
@@ -51,7 +54,7 @@ def command_pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
         pieces.append(body[at : token.start()])
         at = token.end()
         if token["line"] is not None:
-            pieces.append(RunLine(filler.fill(token["line"])))
+            pieces.append(RunLine(fill_line(token["line"], _ARGUMENTS, filler.words)))
         elif token["path"] is not None:
             path = token["path"].rstrip(_TRAILING)
             pieces += [AttachFile(filler.fill(path), filler.fill(f"@{path}")), filler.fill(token["path"][len(path) :])]
@@ -81,17 +84,23 @@ class _Filler:
         return _ARGUMENTS.sub(self.value, text)
 
     def value(self, token: re.Match[str]) -> str:
+        """The text for a placeholder."""
+        if token[0] == "$ARGUMENTS":
+            self.used = True
+            return self._arguments
+        return "".join(self.words(token))
+
+    def words(self, token: re.Match[str]) -> list[str] | str:
+        """The arguments for a placeholder; a dollar sign that was escaped is text."""
         if token[0] == "\\$":
             return "$"
         self.used = True
         if token["item"] is not None:
             return self._word(int(token["item"]))
-        if token["number"] is not None:
-            return self._word(int(token["number"]) - self._first)
-        return self._arguments
+        return self._words if token["number"] is None else self._word(int(token["number"]) - self._first)
 
-    def _word(self, index: int) -> str:
-        return self._words[index] if 0 <= index < len(self._words) else ""
+    def _word(self, index: int) -> list[str]:
+        return self._words[index : index + 1] if index >= 0 else []
 
 
 def _joined(pieces: Sequence[CommandPiece]) -> tuple[CommandPiece, ...]:

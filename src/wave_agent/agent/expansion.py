@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from wave_agent.agent import first_instructions
 from wave_agent.agent.call_results import RequestedCall
-from wave_agent.agent.command_text import AttachFile, RunLine, command_pieces
+from wave_agent.agent.command_text import AttachFile, CommandPiece, RunLine, command_pieces
 from wave_agent.agent.consequences import Operation
+from wave_agent.agent.line_arguments import UnsafeArgumentError
 from wave_agent.agent.skills import allowed_by, skill_text
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.hooks.events import Flow, HookEvent
@@ -26,7 +27,7 @@ from wave_agent.mcp.values import McpError
 from wave_agent.messages import BLOCKED, STOPPED, MessageManager, ToolBlock
 from wave_agent.settings.extensions import ExtensionFile, Extensions
 from wave_agent.settings.layers import ExtensionKind
-from wave_agent.text import clip, did_you_mean, one_line
+from wave_agent.text import clip, did_you_mean, one_line, reveal
 
 if TYPE_CHECKING:
     from wave_agent.mcp.session import McpSession
@@ -81,6 +82,14 @@ def user_commands(extensions: Extensions) -> dict[str, ExtensionFile]:
         if one.flag("user-invocable", default=True):
             found.setdefault(one.name, one)
     return found
+
+
+def _pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
+    try:
+        return command_pieces(body, arguments)
+    except UnsafeArgumentError as error:
+        reason = f"Not sent: {reveal(str(error))}, and the command runs a line in which it cannot be quoted safely."
+        raise _NotSentError(RefusedPrompt(reason)) from None
 
 
 class PromptExpander:
@@ -185,7 +194,7 @@ class PromptExpander:
         texts: list[str] = []
         attached: list[str] = []
         later: list[Operation] = []
-        for piece in command_pieces(body, arguments):
+        for piece in _pieces(body, arguments):
             match piece:
                 case RunLine(line=line):
                     block = await self._call("Bash", {"command": line}, later)

@@ -84,3 +84,5 @@ class Above(Struct, frozen=True):
     authority: Authority
     """The same."""
     sync: Callable[[], None]
+    environment: Mapping[str, str]
+    """The variables of its commands."""

@@ -193,6 +193,10 @@ class Foundation(Struct, frozen=True, kw_only=True):
 
         # Servers in there start without consent: they are the user's.
         others = [str(claude_state_file(self.options))] if self.gathered.foreign else []
+        if (
+            self.gathered.extensions is not None
+        ):  # their directories are protected, but a file may be a link to elsewhere
+            others += [one.path for one in self.gathered.extensions.files]
         inner = [os.path.join(level, name) for level in self.place.levels[1:] for name in (".wave", ".claude")]
         return protected_paths(
             self.project,

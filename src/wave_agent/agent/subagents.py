@@ -4,10 +4,11 @@ Loaded with the first Task call.
 """
 
 import asyncio
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -141,7 +142,16 @@ class Subagents:
             self._ground.log.require_on_disk()
             ground.ground.log.require_on_disk()
 
-        return ground, self._make_parts(ground.ground, Above(self._calls, hooks, authority, sync))
+        above = Above(self._calls, hooks, authority, sync, self._environment(definition))
+        return ground, self._make_parts(ground.ground, above)
+
+    def _environment(self, definition: AgentDefinition) -> Mapping[str, str]:
+        """A `wave` that a command of the subagent starts would be free of its limits, so it does not start."""
+        variables, handed_down = self._ground.variables, self._ground.foundation.handed_down
+        if not definition.is_limited or handed_down is None:
+            return variables
+        hidden = f"limits of the subagent {definition.name}, which hold only in it"
+        return ChainMap(replace(handed_down, hidden=hidden).variable(), cast(dict[str, str], variables))
 
     def _stop(self) -> None:
         self._is_stopped = True

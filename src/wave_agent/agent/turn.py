@@ -164,7 +164,9 @@ class Turn:
         if has_work:
             await self._parts.briefing.catch_up(self._parts.calls.mode)
             return await self._until_done()
-        self.error = "There is no prompt, and no SessionStart hook gave one."
+        self.error = (
+            "There is nothing to continue: no call waits, no hook has reported anything, and none gave a prompt."
+        )
         self._parts.messages.add_error_block(self.error)
         return TurnStatus.ERROR
 
@@ -473,8 +475,8 @@ class Turn:
                 for call in together:
                     runner.skip(call)
                 continue
-            alone = len(calls) == 1
-            ends += await together_or_none([self._run(replace(call, is_alone=alone)) for call in together])
+            may_wait = len(calls) == 1 and self._parts.hooks.agent is None
+            ends += await together_or_none([self._run(replace(call, may_wait=may_wait)) for call in together])
         later: list[Operation] = [operation for end in ends for operation in end.later]
         perform(later, self._parts.messages)
         if any(end.is_deferred for end in ends):

@@ -30,7 +30,7 @@ from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError, SettingsError
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.events import EVENTS
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
@@ -293,7 +293,7 @@ def _thinker(ground: Ground) -> "Thinker":
 
 def _on_call(ground: Ground, hooks: HookManager, name: str) -> Tool | None:
     """A tool that is loaded when it is called. Not if a guard of Edit does not see it: it would be a way around."""
-    return None if hooks.overlooks(HookEvent.PRE_TOOL_USE, name, "Edit") else ground.on_call.find(name)
+    return None if hooks.overlooks(name, "Edit") else ground.on_call.find(name)
 
 
 def _briefing(ground: Ground, hooks: HookManager) -> Briefing:
@@ -457,7 +457,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
         context=ToolContext(
             project_dir=Path(foundation.project),
             start=Path(foundation.place.start),
-            environment=ground.variables,
+            environment=ground.variables if above is None else above.environment,
             outputs=ground.outputs,
             ledger=ground.leftovers.entry,
             sandbox=ground.sandbox,

@@ -66,11 +66,17 @@ def start_prompt(prompt: str, debug_topics: Sequence[str], **flags: Any) -> int:
     """Runs the prompt with these flags and returns the exit status."""
     check_rules(flags)
     options = partial(options_from, flags)
-    return run_prompt(prompt, options, flags["output_format"], debug_hooks="hooks" in debug_topics)
+    resumes = flags["resume"] is not None or bool(flags["go_on"])
+    return run_prompt(
+        prompt, options, flags["output_format"], debug_hooks="hooks" in debug_topics, needs_prompt=not resumes
+    )
 
 
-def run_prompt(given: str, options: Callable[[], Options], output_format: str, *, debug_hooks: bool) -> int:
-    """Runs the prompt and returns the exit status. `options` may raise: that is a failed run like any other."""
+def run_prompt(
+    given: str, options: Callable[[], Options], output_format: str, *, debug_hooks: bool, needs_prompt: bool = True
+) -> int:
+    """Runs the prompt and returns the exit status. `options` may raise: that is a failed run like any other. If it
+    `needs_prompt`, a missing one is reported before anything else that is wrong."""
     screen = Screen(output_format, debug_hooks=debug_hooks)
     if given in ("", FROM_STDIN) and is_terminal(sys.stdin):
         screen.tell("Reading the prompt from the terminal; end it with Ctrl-D.")
@@ -78,11 +84,11 @@ def run_prompt(given: str, options: Callable[[], Options], output_format: str, *
     prompt, piped, notice = read_prompt(given, sys.stdin)
     if notice:
         screen.tell(notice)
-    has_prompt = bool(prompt or piped)
+    is_missing = needs_prompt and not (prompt or piped)
     try:
         status = asyncio.run(_run(options, prompt, piped, screen))
     except WaveError as error:
-        if not has_prompt:
+        if is_missing:
             raise _no_prompt() from error
         if output_format == "text" or isinstance(error, MissingPathError):
             raise

@@ -124,6 +124,13 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
         """The properties of its dialect."""
         return DIALECTS[self.dialect]
 
+    def may_apply_to(self, tool: str) -> bool:
+        """Whether it runs for some calls of this tool, by matcher and `if`."""
+        rule = self.condition
+        if rule is None or (rule.pattern is not None and rule.is_about_effects):
+            return self.matcher.matches(tool)
+        return self.matcher.matches(tool) and rule.names(tool)
+
     @property
     def role(self) -> Role:
         """How much of its verdict applies."""

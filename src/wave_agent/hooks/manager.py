@@ -291,10 +291,10 @@ class HookManager:
         found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)
         return any(hook.role is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
 
-    def overlooks(self, event: HookEvent, target: str, like: str) -> bool:
-        """Whether a hook that applies to the target `like` does not apply to this one."""
-        found = (hook for hook in self.hooks if hook.event is event and hook.enabled)
-        return any(hook.matcher.matches(like) and not hook.matcher.matches(target) for hook in found)
+    def overlooks(self, tool: str, like: str) -> bool:
+        """Whether a hook that may run for calls of the tool `like` never runs for those of this one."""
+        found = [hook for hook in self.hooks if EVENTS[hook.event].has_tool and hook.enabled]
+        return any(hook.may_apply_to(like) and not hook.may_apply_to(tool) for hook in found)
 
     def waits(self, event: HookEvent, target: str) -> bool:
         """Whether a hook that is awaited may apply, even if its verdict has no effect."""

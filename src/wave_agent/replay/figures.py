@@ -52,7 +52,7 @@ class HookFigures(Struct, frozen=True, kw_only=True):
 
 def figures(timelines: Iterable[Timeline]) -> list[HookFigures]:
     """Statistics per hook and event, most expensive first. Of each run, only its duration is kept."""
-    tallies: dict[tuple[str, str, str], _Tally] = {}
+    tallies: dict[tuple[str, str, str], _RunTally] = {}
     for one in timelines:
         turns = {turn.number: turn.end - turn.start for turn in one.turns}
         seen: set[tuple[tuple[str, str, str], int]] = set()
@@ -60,7 +60,7 @@ def figures(timelines: Iterable[Timeline]) -> list[HookFigures]:
             if span.run is None:
                 continue
             key = (span.run.event, span.run.name, span.run.layer)
-            tally = tallies.setdefault(key, _Tally())
+            tally = tallies.setdefault(key, _RunTally())
             tally.add(span.run)
             if (key, span.turn) not in seen:
                 seen.add((key, span.turn))
@@ -69,7 +69,7 @@ def figures(timelines: Iterable[Timeline]) -> list[HookFigures]:
     return sorted(found, key=lambda row: (-row.share, -row.p95_ms, row.name, row.event))
 
 
-class _Tally:
+class _RunTally:
     """The runs of one hook on one event."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class _Tally:
         self.tokens += run.tokens
 
 
-def _figures(key: tuple[str, str, str], tally: _Tally) -> HookFigures:
+def _figures(key: tuple[str, str, str], tally: _RunTally) -> HookFigures:
     share = min(1.0, tally.waited / 1000 / tally.turn_seconds) if tally.turn_seconds > 0 else 0.0
     runs, p95 = len(tally.durations), percentile(tally.durations, 0.95)
     slow = tally.waited > 0 and (p95 > SLOW_MS or share > SLOW_SHARE)

@@ -84,11 +84,13 @@ class Rule(Struct, frozen=True):
         if self.tool == NET and purpose is Purpose.PERMIT:  # no command, and no tool of someone's own
             return name == FETCH and _matches_page(self.pattern, tool_input, purpose)
         if self.pattern is None:
-            return self._names(name)
+            return self.names(tool)
         return name == self.tool and self._fits(self.pattern, tool_input, places, purpose)
 
-    def _names(self, name: str) -> bool:
-        """Whether the rule, which has no pattern, is about the tool of this name."""
+    def names(self, tool: str) -> bool:
+        """Whether the rule is about calls of this tool, whatever their input."""
+        name = tool.casefold()
+        name = TASK if name in SAME_TOOL else name
         if "*" in self.tool:
             return _compiled(self.tool, ".").fullmatch(name) is not None
         # `mcp__server` means every tool of that server; `mcp__server__tool` only that one.

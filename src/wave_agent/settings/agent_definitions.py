@@ -11,6 +11,7 @@ from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, FailureBlock, HookEvent, OnFailure
+from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Places, RuleError, parse_rule
@@ -45,6 +46,12 @@ class AgentDefinition(Struct, frozen=True, kw_only=True):
     """They run in this subagent alone."""
     source: str = "built-in"
     """A file, or where else it comes from."""
+
+    @property
+    def is_limited(self) -> bool:
+        """It may do less than the agent that starts it."""
+        some = (self.tools, self.permission_mode, self.mcp_servers)
+        return any(one is not None for one in some) or bool(self.disallowed_tools or self.hooks)
 
     def has_tool(self, name: str) -> bool:
         """Whether it may use the tool of this name."""
@@ -201,6 +208,7 @@ def _strict(hook: HookDefinition) -> HookDefinition:
 
 
 _NOWHERE = Places("/", "/")
+_TOOLS = frozenset(name.casefold() for name in KNOWN_TOOLS)
 _NAME_LENGTH = 64
 _DESCRIPTION = 1024
 _KEYS = (
@@ -251,6 +259,9 @@ class _FieldReader:
                 continue
             if limited:
                 self.report(field, f'"{name}": only names of tools; patterns belong into permission rules')
+            elif name.casefold() not in _TOOLS and (meant := did_you_mean(name, KNOWN_TOOLS)):
+                # A misspelt name permits nothing, but it forbids nothing either.
+                self.report(field, f'"{name}" is not a built-in tool{meant}', left_out=field == "disallowedTools")
         return found
 
     def model(self) -> str | None:
@@ -286,7 +297,11 @@ class _FieldReader:
         if not isinstance(value, Mapping):
             self.report("hooks", f"must be an object of events, not {type_name(value)}")
             return ()
-        loaded = hooks_as_settings(self._name, cast(Mapping[str, Any], value), self._source).hooks
+        events = cast(Mapping[str, Any], value)
+        for event in dict.fromkeys(_here(str(one)) for one in events):
+            if event in EVENTS and EVENTS[HookEvent(event)].in_subagent == "never":
+                self.report(f"hooks.{event}", "never runs in a subagent", left_out=False)
+        loaded = hooks_as_settings(self._name, events, self._source).hooks
         if loaded.entries > MAX_HOOKS:
             self.report("hooks", f"there are more than {MAX_HOOKS:,}; remove some")
         found = loaded.found
@@ -298,10 +313,13 @@ class _FieldReader:
 
     def check_keys(self) -> None:
         for key in map(str, self._front):
-            if key in _WITHOUT_EFFECT:
+            if key in _KEYS and self._front[key] is None and self._source.layer is not Layer.CODE:
+                self.report(key, "has no value")
+            elif key in _WITHOUT_EFFECT:
                 self.report(key, "has no effect here", left_out=False)
             elif key not in (*_KEYS, *_SILENT):
-                self.report(key, f"is not a known key{did_you_mean(key, _KEYS)}", left_out=False)
+                meant = did_you_mean(key, _KEYS)  # perhaps a limit, without which the subagent could do more
+                self.report(key, f"is not a known key{meant}", left_out=bool(meant))
 
 
 def _here(event: str) -> str:

@@ -230,7 +230,11 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     about_servers = tuple(one for one in sources if not one.document.value.keys().isdisjoint(MCP_KEYS))
     theirs = [without_servers(source) for source in sources if source.layer in OF_THE_PROJECT]
     own_settings = [source for source in sources if source.name != str(store.file)]
-    user_guards = guards_in(own_settings, own_file(home), project.directory) if Layer.USER in wanted else {}
+    user_guards = (
+        guards_in(own_settings, own_file(home), project.directory, choice.claude if foreign else None)
+        if Layer.USER in wanted
+        else {}
+    )
     plugins, notices = _plugins(choice.plugins, home)
     silenced: tuple[HookDefinition, ...] = ()
     if choice.no_hooks:

@@ -7,6 +7,7 @@ ends, or after it was killed, the next start asks whether the user changed them.
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.named_files import hook_files
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
-from wave_agent.settings.layers import read_source
+from wave_agent.settings.layers import ExtensionKind, read_source
 from wave_agent.settings.other_agents import as_foreign
 from wave_agent.settings.trust import (
     SourceGuards,
@@ -35,14 +36,38 @@ from wave_agent.system.real_files import is_below
 from wave_agent.text import reveal
 
 _SCRIPTS = (".bash", ".cjs", ".js", ".mjs", ".php", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh")
+_MOST_FILES = 2_000
+"""Files, and directories, compared in one directory of agents, skills or commands."""
 _UNREADABLE = SourceGuards(rest="cannot be read")
 
 
-def guards_in(sources: Iterable[SettingsSource], own: Path, project: str) -> dict[str, SourceGuards]:
+def guards_in(
+    sources: Iterable[SettingsSource], own: Path, project: str, claude_home: Path | None = None
+) -> dict[str, SourceGuards]:
     """The guards to remember: from the user's own settings file, existing or not, and from those for other agents
-    that are used."""
+    that are used. The user's agents, skills and commands are among them: they have hooks, or steer the model.
+    `claude_home` is the user's directory for another agent, if what is in there is used."""
     found = {str(own): SourceGuards()}
+    for home in (own.parent, *([] if claude_home is None else [claude_home])):
+        found |= {_directory(home, kind): _texts_in(_directory(home, kind)) for kind in ExtensionKind}
     return found | {source.name: _guards_of(source, project) for source in sources if source.layer is Layer.USER}
+
+
+def _directory(home: Path, kind: ExtensionKind) -> str:
+    return f"{home / kind}{os.sep}"
+
+
+def _texts_in(directory: str) -> SourceGuards:
+    """The files in a directory of agents, skills or commands. Links are followed: what they lead to is used."""
+    if not os.path.isdir(directory):
+        return SourceGuards()
+    places = islice(os.walk(directory, followlinks=True), _MOST_FILES)  # links may lead round in circles
+    listed = sorted(islice((os.path.join(base, name) for base, _, names in places for name in names), _MOST_FILES + 1))
+    found = {path: file_digest(path) for path in listed[:_MOST_FILES]}
+    return SourceGuards(
+        hooks={f"{path} {digest}": os.path.relpath(path, directory) for path, digest in found.items()},
+        rest="more than are compared" if len(listed) > _MOST_FILES else "",
+    )
 
 
 def guards_now(
@@ -54,6 +79,8 @@ def guards_now(
 
 
 def _look(file: str, before: SourceGuards, own: str, project: str, source: SettingsSource | None) -> SourceGuards:
+    if file.endswith(os.sep):
+        return _texts_in(file)
     try:
         found = source or _read(file, own)
     except SettingsError:

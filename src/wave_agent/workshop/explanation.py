@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from wave_agent.agent.consequences import GiveResult, Operation, TellError, TellModel, TellNotice, consequences
-from wave_agent.hooks.events import ContextPlace, Decision, Flow
+from wave_agent.hooks.events import EVENTS, ContextPlace, Decision, Flow
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.permissions.decision import Permission, Ruling
 
@@ -78,7 +78,8 @@ def account_of(outcome: Outcome, permission: Permission | None = None) -> Accoun
 def _happens(outcome: Outcome, permission: Permission | None) -> tuple[str, ...]:
     if permission is not None and outcome.flow in (Flow.JUDGE, Flow.CONFIRM):
         return (f"{_PERMISSION_WORDS[permission.answer]} ({permission.by}).",)
-    return (FLOW_WORDS[outcome.flow],)
+    ends = outcome.flow is Flow.PROCEED and EVENTS[outcome.event].flow[Decision.BLOCK] is Flow.KEEP_WORKING
+    return ("Nothing keeps the agent from stopping.",) if ends else (FLOW_WORDS[outcome.flow],)
 
 
 def _changes(outcome: Outcome) -> tuple[str, ...]:
