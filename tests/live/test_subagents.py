@@ -209,3 +209,26 @@ def test_the_skills_of_a_definition_are_in_its_instructions_if_they_are_trusted(
     assert "Four spaces" not in above
     for name in ("later", "none"):
         assert f"skills: {name} is not used: there is no such skill" in done.stderr
+
+
+def test_a_subagents_call_that_a_hook_defers_is_denied_if_nobody_can_be_asked(project: Project) -> None:
+    """Nothing is left open that only the session of the agent above could take up."""
+    answer = {"hookEventName": "PreToolUse", "permissionDecision": "defer"}
+    guard = {"command": f"echo '{json.dumps({'hookSpecificOutput': answer})}'", "name": "later"}
+    project.settings({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
+    acts = Reply(tool_calls=[call("Bash", command="touch ran")])
+    with serving(Reply(tool_calls=[task("general-purpose")]), acts, "I may not.", "It may not.") as server:
+        result = run(project, server, "--permission-mode", "bypassPermissions")
+
+    told = messages(server.requests[2])[-1]
+    assert told["role"] == "tool"
+    assert told["content"].startswith("Not run: this call needs confirmation because of hook later, and nobody can")
+    assert not (project.directory / "ran").exists()
+    assert (result["status"], result["result"]) == ("completed", "It may not.")
+    (transcript,) = project.home.glob("projects/*/*.jsonl")
+    lines = [json.loads(line) for line in transcript.read_text().splitlines()]
+    blocks = [one for line in lines for one in line.get("message", {}).get("content", []) if isinstance(one, dict)]
+    asked = [one["id"] for one in blocks if one["type"] == "tool_use"]
+    answered = [one["tool_use_id"] for one in blocks if one["type"] == "tool_result"]
+    assert len(asked) == 1
+    assert asked == answered
