@@ -122,6 +122,7 @@ def test_a_directory_that_must_not_be_changed(project: Path, tool_input: dict[st
         {"x": "tests/new.py"},
         {"files": ["tests"]},
         {"name": "tests", "path": "tests"},
+        {"path": "tests", "name": "tests"},
         {"file_name": "tests"},
         {"options": {"subdir": [{"name": "tests"}]}},
         {"args": "-r tests"},
