@@ -308,7 +308,8 @@ def _derived() -> Mapping[str, msgspec.Raw]:
     return msgspec.json.decode(Path(__file__).with_name(SCHEMAS).read_bytes(), type=dict[str, msgspec.Raw])
 
 
-_NOTHING: tuple[Any, ...] = ("", False, 0, None)
+def _says_nothing(default: Any) -> bool:
+    return default is None or default is False or default == ""
 
 
 def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Any:
@@ -324,7 +325,7 @@ def _inlined(schema: Any, components: Mapping[str, Any], inside: tuple[str, ...]
     found = cast(dict[str, Any], schema)
     name = found.get("$ref")
     if not isinstance(name, str):
-        said = {key: value for key, value in found.items() if key != "default" or value not in _NOTHING}
+        said = {key: value for key, value in found.items() if key != "default" or not _says_nothing(value)}
         return {key: _inlined(value, components, inside) for key, value in said.items()}
     if name in inside:
         return {"type": "object"}

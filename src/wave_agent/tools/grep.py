@@ -26,12 +26,10 @@ class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ) = UNSET
     ignore_case: bool = field(default=False, name="-i")
     numbers: Annotated[bool, Meta(description="Line numbers.")] = field(default=True, name="-n")
-    after: Annotated[int, Meta(ge=0, description="Lines of context after; content only.")] = field(default=0, name="-A")
+    after: Annotated[int, Meta(ge=0, description="Context lines after; content only.")] = field(default=0, name="-A")
     before: Annotated[int, Meta(ge=0, description="Before.")] = field(default=0, name="-B")
     around: Annotated[int, Meta(ge=0, description="Both.")] = field(default=0, name="-C")
-    head_limit: Annotated[int, Meta(ge=0, description="Lines of output, default 250; 0 for no limit.")] | UnsetType = (
-        UNSET
-    )
+    head_limit: Annotated[int, Meta(ge=0, description="Lines; default 250, 0: all.")] | UnsetType = UNSET
     multiline: Annotated[bool, Meta(description="Matches may span lines.")] = False
 
 

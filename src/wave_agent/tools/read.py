@@ -20,8 +20,8 @@ _LINE_LENGTH = 2000
 
 class ReadInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     file_path: Annotated[str, Meta(min_length=1)]
-    offset: Annotated[int, Meta(ge=0, description="First line, counted from 1.")] = 1
-    limit: Annotated[int, Meta(gt=0, description="Number of lines, default 2000.")] | UnsetType = UNSET
+    offset: Annotated[int, Meta(ge=0, description="First line, from 1.")] = 1
+    limit: Annotated[int, Meta(gt=0, description="Default 2000.")] | UnsetType = UNSET
 
 
 class Read(BuiltinTool):
