@@ -566,8 +566,18 @@ async def test_an_error_of_its_model_is_the_result_of_the_call(world: World) -> 
 
     assert (result.status, result.text, result.error) == ("completed", "All done.", None)
     assert report(result).success is False
-    assert "The subagent failed: the server is gone" in (report(result).result or "")
+    assert (report(result).result or "").startswith("Not run: The subagent failed: the server is gone")
     assert world.noted("StopFailure")[0]["agent_type"] == "general-purpose"
+
+
+async def test_a_subagent_that_fails_after_it_has_acted_is_not_called_not_run(world: World) -> None:
+    failing = [RUNS, ModelError("the server is gone", status=500)]
+    model = talking(above=above(Reply(tool_calls=[task()])), task=failing)
+
+    result = await world.run(model, **ANYTHING)
+
+    assert (world.project / "ran").exists()
+    assert (report(result).result or "").startswith("The subagent failed: the server is gone")
 
 
 async def test_four_run_at_once_and_the_fifth_waits(world: World) -> None:

@@ -8,7 +8,7 @@ from wave_agent.hooks.execution import HookExecutionResult
 from wave_agent.hooks.journal import HookJournal
 from wave_agent.hooks.journal_entries import journal_entry
 from wave_agent.hooks.stage import Occurrence, Stage
-from wave_agent.hooks.verdicts import AddContext, Failure, FailureKind, Outcome, Said, Verdict
+from wave_agent.hooks.verdicts import AddContext, Defer, Failure, FailureKind, Outcome, Said, Verdict
 
 
 def hook(**fields: object) -> HookDefinition:
@@ -36,6 +36,16 @@ def test_after_a_resume_occasions_go_on_and_a_once_hook_that_ran_stays_used_up()
     assert resumed.next_occasion() == 8
     assert not resumed.claim(once, 8)
     assert resumed.claim(hook(once=True, name="another"), 8)
+
+
+def test_a_once_hook_that_deferred_its_decision_judges_the_call_again() -> None:
+    once, journal = hook(once=True), HookJournal()
+    assert journal.claim(once, journal.next_occasion())
+    later = Verdict((Defer("later"),))
+    run = journal_entry(once, stage(1), 1, result=HookExecutionResult(exit_code=0), verdict=later, started="")
+    journal.add(run)
+    assert journal.claim(once, journal.next_occasion())
+    assert HookJournal([run]).claim(once, 2)
 
 
 def test_a_failure_is_let_through_only_if_the_hook_had_a_say() -> None:

@@ -287,7 +287,8 @@ def _why(status: TurnStatus, turn: Turn, child: SubagentGround) -> str:
         case TurnStatus.MAX_COST:
             return child.ground.spending.why_used_up
         case TurnStatus.ERROR:
-            return f"{NOT_RUN if not turn.text else ''}The subagent failed: {strip_controls(turn.error or 'unknown')}"
+            has_acted = turn.text or child.ground.messages.number_of_calls
+            return f"{'' if has_acted else NOT_RUN}The subagent failed: {strip_controls(turn.error or 'unknown')}"
         case TurnStatus.STOP_LIMIT:
             return "Hooks kept it from ending until their limit was reached."
         case _:

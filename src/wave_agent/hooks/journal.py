@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
 
+DEFERRED = "defer"
+
 
 class HookJournal:
     """Every run of the session so far, in order. Knows which `once` hooks have run."""
@@ -13,7 +15,8 @@ class HookJournal:
         """`earlier`: the runs of a resumed session."""
         self.runs = list(earlier)
         self._occasions = max((run.occasion for run in earlier), default=0)
-        self._ran_earlier = {(run.event, run.layer, run.name, run.command) for run in earlier}
+        decided = [run for run in earlier if run.outcome != DEFERRED]
+        self._ran_earlier = {(run.event, run.layer, run.name, run.command) for run in decided}
         self._first_occasion: dict[int, int] = {}
         """By position: the occasion on which a `once` hook ran."""
 
@@ -24,7 +27,7 @@ class HookJournal:
 
     def claim(self, hook: HookDefinition, occasion: int) -> bool:
         """Whether this hook may run now. A `once` hook is then used up: it may run again only on the same occasion, for
-        a second look."""
+        a second look. One that deferred its decision has yet to judge the call."""
         if not hook.once:
             return True
         if (hook.event.value, hook.layer.value, hook.name, hook.shown_command) in self._ran_earlier:
@@ -33,3 +36,5 @@ class HookJournal:
 
     def add(self, run: HookRun) -> None:
         self.runs.append(run)
+        if run.outcome == DEFERRED:
+            self._first_occasion.pop(run.position, None)
