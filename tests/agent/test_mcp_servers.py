@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -641,7 +642,7 @@ async def test_an_unattended_session_cannot_agree_to_servers(
     project: Path, host: FakeMcpHost, tmp_path: Path, servers: Any
 ) -> None:
     (tmp_path / "forge.py").write_text(FORGERY)
-    forge = Reply(tool_calls=[call("Bash", command=f"{sys.executable} {tmp_path}/forge.py")])
+    forge = Reply(tool_calls=[call("Bash", command=f"{shlex.quote(sys.executable)} {tmp_path}/forge.py")])
     heard: list[str] = []
     callbacks = Callbacks(on_event=lambda event: heard.append(event.content) if isinstance(event, Notice) else None)
     async with await agent(project, host, forge, "Done.", mcp_servers=servers, callbacks=callbacks) as wave:

@@ -6,6 +6,7 @@ Each test of the first part is named by a way in which guards of other agents fe
 import asyncio
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import repeat
@@ -440,7 +441,7 @@ async def test_no_guard_of_edit_is_dodged_by_a_tool_that_was_not_offered(
 async def test_a_wave_started_by_a_subagent_cannot_be_free_of_its_limits(
     world: World, limits: dict[str, str], starts: bool
 ) -> None:
-    nested = f"{sys.executable} -m wave_agent -p nested --base-url http://127.0.0.1:9 --model any"
+    nested = f"{shlex.quote(sys.executable)} -m wave_agent -p nested --base-url http://127.0.0.1:9 --model any"
     asks = Reply(tool_calls=[call("Bash", command=nested)])
     model = talking(above=above(Reply(tool_calls=[task(kind="own")])), task=[asks, "Tried."])
     allowed = {"permissions": {"allow": ["Bash"]}}
