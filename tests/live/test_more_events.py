@@ -173,7 +173,7 @@ def test_without_a_prompt_and_a_hook_that_gives_one_the_run_fails_without_a_requ
     with serving("Never.") as server:
         done = project.wave("-p", server=server)
         assert (done.returncode, len(server.requests)) == (1, 0)
-        assert "There is no prompt" in done.stderr
+        assert "There is nothing to continue" in done.stderr
         hooked(project, {})
         assert project.wave("-p", server=server).returncode == 2
 
