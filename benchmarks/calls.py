@@ -7,10 +7,13 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from threading import Semaphore
 from typing import NamedTuple
 
 from benchmarks.measure import ENVIRONMENT, Claim, spread_of
@@ -19,7 +22,9 @@ from wave_agent.testing import Reply, call
 from wave_agent.testing.model_server import RecordedRequest, RecordingModelServer, Status
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
-CALLS = 320
+EARLY = range(10, 40)
+LATE = range(285, 315)
+PAIRS = 3
 STARTS = 7
 THOUGHT = 0.5
 """Seconds until the model answers the first request. Few models are faster."""
@@ -36,10 +41,12 @@ class Moment(NamedTuple):
 
 
 class Session:
-    """A `wave -p` whose model makes `calls` calls. The first request is answered after a while."""
+    """A `wave -p` whose model makes `calls` calls. The first request is answered after a while, and every one when
+    `wait` returns, which is called with the number of calls so far."""
 
-    def __init__(self, calls: int) -> None:
+    def __init__(self, calls: int, wait: Callable[[int], None] = lambda _: None) -> None:
         self.calls = calls
+        self._wait = wait
         self.arrived: list[float] = []
         self.answered: list[float] = []
         self.moments: list[Moment] = []
@@ -65,10 +72,41 @@ class Session:
         time.sleep(0.002 if self.moments else THOUGHT)  # it sleeps by then
         assert self._process is not None
         self.moments.append(used(self._process.pid))
+        self._wait(len(self.arrived) - 1)
         self.answered.append(time.perf_counter())
         number = len(self.arrived)
         calls = [call("Bash", command=f"true {number}")] if number <= self.calls else []
         return in_one_piece(Reply("" if calls else "Done.", tool_calls=calls))
+
+
+class Alternation:
+    """Two sessions, of which one makes an early call while the other one waits to make a late one, and so on: a busy
+    moment of the machine affects both."""
+
+    def __init__(self) -> None:
+        self._early, self._late = Semaphore(0), Semaphore(0)
+
+    def wait_early(self, calls: int) -> None:
+        if calls in EARLY[1:] or calls == EARLY.stop:
+            self._late.release()
+        if calls in EARLY:
+            assert self._early.acquire(timeout=120)
+
+    def wait_late(self, calls: int) -> None:
+        if calls in LATE:
+            self._early.release()
+            assert self._late.acquire(timeout=120)
+
+
+def early_and_late() -> tuple[Session, Session]:
+    alternation = Alternation()
+    early = Session(EARLY.stop, alternation.wait_early)
+    late = Session(LATE.stop, alternation.wait_late)
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(early.run)
+        late.run()
+        running.result()
+    return early, late
 
 
 def in_one_piece(reply: Reply) -> Status:
@@ -92,11 +130,11 @@ def claims() -> list[Claim]:
     if sys.platform != "linux":  # the figures are the kernel's
         return []
     firsts, bare = first_calls()
-    session = Session(CALLS)
-    session.run()
-    cpu = [after.cpu - before.cpu for before, after in pairwise(session.moments)]
-    wakes = [after.wakes - before.wakes for before, after in pairwise(session.moments)]
-    early, late = cpu[10:40], cpu[CALLS - 35 : CALLS - 5]
+    pairs = [early_and_late() for _ in range(PAIRS)]
+    early = [one for session, _ in pairs for one in cpu_of(session, EARLY)]
+    late = [one for _, session in pairs for one in cpu_of(session, LATE)]
+    moments = pairs[0][1].moments
+    wakes = [after.wakes - before.wakes for before, after in pairwise(moments)]
     over = [first - spawned for first, spawned in zip(firsts, bare, strict=True)]
     return [
         Claim(
@@ -125,6 +163,12 @@ def claims() -> list[Claim]:
             spread=spread_of(late),
         ),
     ]
+
+
+def cpu_of(session: Session, calls: range) -> list[float]:
+    """Milliseconds of CPU time of each of these calls."""
+    taken = [after.cpu - before.cpu for before, after in pairwise(session.moments)]
+    return taken[calls.start : calls.stop]
 
 
 def first_calls() -> tuple[list[float], list[float]]:

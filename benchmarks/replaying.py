@@ -1,70 +1,139 @@
-"""The cost of replaying 1,000 recorded calls against a shell hook, compared with starting that shell as often."""
+"""The cost of replaying recorded calls, with a shell hook and with a Python hook that stays warm; and of preparing a
+project with 100,000 files for it.
+
+A call with a shell hook is compared with starting that shell. What a core can do with a warm hook is CPU time, of all
+processes together: a busy machine changes that little. The start of the command is not counted: the cost of calls is
+that of a long run less that of a short one.
+"""
 
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import NamedTuple
 
 from benchmarks.measure import Claim
+from benchmarks.recorded_calls import write_sessions
 
-CALLS = 1000
+START_CALLS, SHELL_CALLS, WARM_CALLS = 500, 1000, 5000
+FILES = 100_000
 HOOK = 'case $(cat) in *"rm -rf"*) exit 2;; esac'
-LIMIT = 1.5
+FUNCTION = """\
+def check(call):
+    if "rm -rf" in call["tool_input"].get("command", ""):
+        return {"decision": "block", "reason": "no"}
+"""
+SHELL_LIMIT, WARM_LIMIT, FILES_LIMIT = 1.2, 1500, 1000
+WAVE = [
+    *(sys.executable, "-c", "import sys; from wave_agent.cli.main import main; sys.exit(main())"),
+    *("hooks", "backtest", "--json"),
+]
+HOOKS = ("shell", "warm")
 
 
-def transcript() -> str:
-    calls = (
-        {"type": "tool_use", "id": str(at), "name": "Bash", "input": {"command": f"ls {at}"}} for at in range(CALLS)
-    )
-    return "".join(json.dumps({"type": "assistant", "message": {"content": [call]}}) + "\n" for call in calls)
+def settings_for(directory: Path, hook: str) -> Path:
+    """Settings with one guard, in a shell or in a process that stays."""
+    (directory / "guard.py").write_text(FUNCTION)
+    entries = {"shell": {"command": HOOK}, "warm": {"type": "python", "target": f"{directory / 'guard.py'}:check"}}
+    file = directory / f"{hook}.json"
+    file.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"name": "guard", **entries[hook]}]}]}}))
+    return file
 
 
-def spawn_as_often(payload: bytes) -> float:
-    started = perf_counter()
-    for _ in range(CALLS):
+class Spent(NamedTuple):
+    """Seconds."""
+
+    wall: float
+    cpu: float
+
+    def less(self, other: "Spent") -> "Spent":
+        return Spent(self.wall - other.wall, self.cpu - other.cpu)
+
+
+def now() -> Spent:
+    return Spent(perf_counter(), sum(os.times()[:4]))
+
+
+def spawn_as_often(payload: bytes) -> Spent:
+    before = now()
+    for _ in range(SHELL_CALLS):
         subprocess.run(["bash", "-c", HOOK], input=payload, capture_output=True, start_new_session=True, check=False)
-    return perf_counter() - started
+    return now().less(before)
 
 
-def replay(directory: Path) -> float:
-    """The whole command, from start to report."""
-    (directory / "project").mkdir()
-    (directory / "old").mkdir()
-    (directory / "old" / "session.jsonl").write_text(transcript())
-    settings = {"hooks": {"PreToolUse": [{"hooks": [{"name": "guard", "command": HOOK}]}]}}
-    (directory / "settings.json").write_text(json.dumps(settings))
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from wave_agent.cli.main import main; sys.exit(main())",
-        "hooks",
-        "backtest",
-    ]
-    command += ["--from", str(directory / "old"), "--settings", str(directory / "settings.json"), "--json"]
+def replay(directory: Path, hook: str, calls: int) -> Spent:
+    """The whole command, with one process that replays."""
+    old = directory / f"{calls}"
+    if not old.exists():
+        write_sessions(old, calls)
+    (directory / "project").mkdir(exist_ok=True)
+    command = [*WAVE, "--jobs", "1", "--from", str(old), "--settings", str(settings_for(directory, hook))]
     environment = {**os.environ, "WAVE_HOME": str(directory / "home")}
-    started = perf_counter()
+    before = now()
     done = subprocess.run(command, cwd=directory / "project", env=environment, capture_output=True, check=True)
-    taken = perf_counter() - started
-    assert json.loads(done.stdout)["judged"] == CALLS
-    return taken
+    spent = now().less(before)
+    assert json.loads(done.stdout)["judged"] == calls
+    return spent
+
+
+def added(directory: Path, hook: str, calls: int) -> Spent:
+    """What so many more calls cost."""
+    return replay(directory, hook, START_CALLS + calls).less(replay(directory, hook, START_CALLS))
+
+
+def in_a_large_project(directory: Path) -> float:
+    """The whole command in a project with many files, with one call to replay."""
+    for number in range(FILES // 100):
+        folder = directory / "project" / f"{number // 100}" / f"{number}"
+        folder.mkdir(parents=True)
+        for name in range(100):
+            (folder / f"{name}.py").write_text("x = 1\n")
+    (directory / "old").mkdir()
+    use = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}}
+    (directory / "old" / "a.jsonl").write_text(json.dumps({"type": "assistant", "message": {"content": [use]}}))
+    command = [*WAVE, "--from", str(directory / "old"), "--settings", str(settings_for(directory, "shell"))]
+    environment = {**os.environ, "WAVE_HOME": str(directory / "home")}
+    taken: list[float] = []
+    for _ in range(3):
+        started = perf_counter()
+        subprocess.run(command, cwd=directory / "project", env=environment, capture_output=True, check=True)
+        taken.append(perf_counter() - started)
+    return median(taken)
 
 
 def claims() -> list[Claim]:
-    with TemporaryDirectory() as directory:
-        floor = spawn_as_often(b'{"tool_name":"Bash","tool_input":{"command":"ls"}}')
-        spent = replay(Path(directory))
-    each, floor_each = spent / CALLS * 1e6, floor / CALLS * 1e6
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        floors, shells = [], []
+        for _ in range(2):
+            floors.append(spawn_as_often(b'{"tool_name":"Bash","tool_input":{"command":"ls"}}'))
+            shells.append(added(directory, "shell", SHELL_CALLS))
+        warm = WARM_CALLS / added(directory, "warm", WARM_CALLS).cpu
+    with TemporaryDirectory() as name:
+        large = in_a_large_project(Path(name))
+    floor, shell = (min(spent.wall for spent in found) / SHELL_CALLS * 1e6 for found in (floors, shells))
     return [
         Claim(
-            name="replaying one recorded call, average of 1,000",
-            value=each,
+            name="replaying one recorded call with a shell hook",
+            value=shell,
             unit="µs",
-            limit=LIMIT * floor_each,
+            limit=SHELL_LIMIT * floor,
             floor_name="a raw spawn",
-            floor=floor_each,
-            factor=LIMIT,
-        )
+            floor=floor,
+            factor=SHELL_LIMIT,
+        ),
+        Claim(
+            name="recorded calls replayed per core, with a warm hook",
+            value=warm,
+            unit="/s",
+            limit=WARM_LIMIT,
+            at_least=True,
+        ),
+        Claim(
+            name="replaying one call in a project of 100,000 files", value=large * 1000, unit="ms", limit=FILES_LIMIT
+        ),
     ]

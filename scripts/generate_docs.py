@@ -30,10 +30,13 @@ from wave_agent.lint.codes import CODES, Level
 from wave_agent.models.apis import PROVIDERS
 from wave_agent.permissions.decision import MODE_ALLOWS, PermissionMode, ToolKind
 from wave_agent.recipes import load_recipe, recipe_names
+from wave_agent.replay.export_rows import TABLES
+from wave_agent.replay.questions import QUESTIONS
 from wave_agent.screen.commands import COMMANDS
 from wave_agent.screen.keys import KEYS
 from wave_agent.settings.layers import VALUES, Settings
 from wave_agent.settings.mcp_keys import MCP_SETTINGS
+from wave_agent.telemetry.vocabulary import METRICS, SPANS
 from wave_agent.tools.base import SCHEMAS, Tool
 from wave_agent.tools.registry import builtin_tools
 from wave_agent.workshop.cases import CHECKS
@@ -229,10 +232,28 @@ def settings() -> str:
         default = getattr(defaults, value.name)
         shown = "–" if default in (None, ()) else code(json.dumps(default))
         layers = "managed only" if value.managed_only else "combined" if value.adds_up else "last wins"
-        layers = "user and managed only" if value.not_the_project else layers
+        if value.not_the_project:
+            layers = "user and managed only"
         rows.append([code(key), shown, layers, value.meaning])
     rows += [[code(key), "–", row.layers, row.meaning] for key, row in MCP_SETTINGS.items()]
     return table(["setting", "default", "several layers", "meaning"], rows)
+
+
+def telemetry_spans() -> str:
+    rows = [[f"`{row.name} {{{row.about}}}`", row.kind.value, row.meaning] for row in SPANS]
+    parts = [table(["span", "kind", "what it is"], rows)]
+    for row in SPANS:
+        known = [[code(name), meaning, ""] for name, meaning in row.attributes.items()]
+        known += [[code(name), meaning, "only with content"] for name, meaning in row.content.items()]
+        parts.append(f"Attributes of `{row.name}`:\n\n{table(['attribute', 'meaning', ''], known)}")
+    return "\n\n".join(parts)
+
+
+def telemetry_metrics() -> str:
+    rows = [
+        [code(row.name), row.instrument.value, code(row.unit), row.meaning, code(*row.attributes)] for row in METRICS
+    ]
+    return table(["metric", "instrument", "unit", "meaning", "attributes"], rows)
 
 
 def providers() -> str:
@@ -264,6 +285,22 @@ def lint_codes() -> str:
         for one in CODES.values()
     ]
     return table(["code", "level", "finding", "why, and what to do"], rows)
+
+
+def export_tables() -> str:
+    """Columns that several tables share are explained once."""
+    shared = set.intersection(*({column.name for column in columns} for columns in TABLES.values()))
+    parts: list[str] = []
+    for name, columns in {"all tables": next(iter(TABLES.values())), **TABLES}.items():
+        wanted = [column for column in columns if (column.name in shared) == (name == "all tables")]
+        rows = [[code(column.name), code(column.type), column.meaning] for column in wanted]
+        title = "In all tables" if name == "all tables" else f"`{name}`"
+        parts.append(f"**{title}**\n\n" + table(["column", "type", "meaning"], rows))
+    return "\n\n".join(parts)
+
+
+def questions() -> str:
+    return table(["`--question`", "asks"], [[code(name), one.asks] for name, one in QUESTIONS.items()])
 
 
 def lint_levels() -> str:
@@ -464,9 +501,11 @@ PARTS: dict[str, Callable[[], str]] = {
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
         *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead, providers),
+        *(export_tables, questions),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
         *(public_settings, asking),
         *(rooms, modules, ways),
+        *(telemetry_spans, telemetry_metrics),
     )
 }
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -34,15 +34,18 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 
 NOTES = """
 import sys
-connected, called = [], []
+connected, sent, called = [], [], []
 def note(event, facts):
     if event == "socket.connect" and not connected:
         connected.extend(sys.modules)
+    elif event == "import" and facts[0] == "h11" and not sent:
+        sent.extend(sys.modules)  # the first request is written before it is loaded
     elif event == "ctypes.dlsym":
         called.append(facts[1])
 sys.addaudithook(note)
 """
-"""Notes the modules that are loaded when a program connects to a server, and the functions it calls in C libraries."""
+"""Notes the modules that are loaded when a program connects to a server and when it has sent its first request, and the
+functions it calls in C libraries."""
 
 
 def modules_of(code: str, **environment: str) -> set[str]:
@@ -137,8 +140,33 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     assert loaded.isdisjoint(NEVER | unused)
     assert not [name for name in loaded if name.startswith("wave_agent.effects")]
     rooms = {name.rpartition(".")[0] for name in loaded}  # packages, each with a docstring and nothing else
-    assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 119
+    assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 120
     assert len(loaded) <= 312
+
+
+def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    for place in (home, project):
+        place.mkdir()
+    server_file = Path(__file__).parent / "mcp" / "servers" / "notes.py"
+    entry = {"command": sys.executable, "args": ["-I", str(server_file), str(tmp_path / "log")]}
+    (home / "settings.json").write_text(json.dumps({"mcpServers": {"notes": entry}}))
+    run = NOTES + RUN.format(arguments=["-p", "Hi", "--cwd", str(project)])
+    with RecordingModelServer.in_thread(["Hello.", "Hello."]) as server:
+        given = {"WAVE_HOME": str(home), "WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "any"}
+        printed_by(run, "sent", **given)  # connects, and fills the cache
+        loaded = printed_by(run, "sent", **given)
+        offered = [tool["function"]["name"] for tool in server.requests[-1].body["tools"]]
+    assert [name for name in offered if name.startswith("mcp__notes__")]
+    assert loaded.isdisjoint(NEVER)
+    rooms = ("wave_agent.mcp", "wave_agent.hooks.runners", "wave_agent.tools.images", "importlib.util")
+    found = {name.removeprefix("wave_agent.mcp.") for name in loaded if name.startswith(rooms)}
+    assert found <= {
+        *("wave_agent.mcp", "values", "entries", "sources", "servers", "session", "server_status", "tools"),
+        *("cache", "consent", "pins", "definitions", "identity", "file_digests", "loaded_files", "bound_files"),
+        *("project_code", "launchers", "inline_code", "package_files", "package_names", "host_on_demand"),
+        "mentions",  # this server has instructions, which are marked
+    }
 
 
 def test_one_prompt_looks_for_no_module_beside_its_script(tmp_path: Path) -> None:
@@ -174,6 +202,43 @@ def test_a_session_that_only_reads_watches_no_files(tmp_path: Path) -> None:
         )
         assert len(server.requests[-1].body["messages"]) == 6  # three results
     assert not [name for name in called if name.startswith("inotify")]
+
+
+def test_telemetry_that_is_off_costs_no_module_no_thread_and_no_connection(tmp_path: Path) -> None:
+    notes = """
+import sys, threading
+places = []
+sys.addaudithook(lambda event, facts: places.append(str(facts[1])) if event == "socket.connect" else None)
+"""
+    with RecordingModelServer.in_thread(["Hello."]) as server:
+        found = printed_by(
+            notes + RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            '["at:" + place.replace(" ", "") for place in places]'
+            '+ ["on:" + one.name for one in threading.enumerate()] + list(sys.modules)',
+            WAVE_HOME=str(tmp_path / "home"),
+            WAVE_BASE_URL=server.base_url,
+            WAVE_MODEL="any",
+        )
+        port = server.base_url.rpartition(":")[2].partition("/")[0]
+    assert not [name for name in found if name.startswith(("opentelemetry", "wave_agent.telemetry", "requests"))]
+    assert "wave_agent.agent.telemetry" not in found
+    assert {name for name in found if name.startswith("at:")} == {f"at:('127.0.0.1',{port})"}
+    assert "on:wave-telemetry" not in found
+
+
+def test_the_sdk_is_loaded_after_the_first_request_was_sent(tmp_path: Path) -> None:
+    with RecordingModelServer.in_thread(["Hello."]) as server:
+        loaded = printed_by(
+            NOTES + RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            "connected",
+            WAVE_HOME=str(tmp_path / "home"),
+            WAVE_BASE_URL=server.base_url,
+            WAVE_MODEL="any",
+            OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9",
+        )
+    code = ("opentelemetry.sdk", "opentelemetry.trace", "opentelemetry.metrics", "requests", "google")
+    assert not [name for name in loaded if name.startswith(code)]
+    assert "wave_agent.telemetry.agent_trace" in loaded
 
 
 async def test_a_turn_connects_once_and_asks_once_for_each_answer(tmp_path: Path) -> None:
@@ -298,6 +363,50 @@ async def test_a_command_of_plain_words_starts_no_shell(command: str, shells: in
     job = HookJob(command=command, env={"PATH": os.environ["PATH"]}, cwd=str(tmp_path), timeout=30)
     assert (await ProcessRunner(shell=str(shell)).run(job)).exit_code == 0
     assert len(log.read_text().splitlines()) == shells
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, processes are looked for differently")
+def test_a_hook_opens_no_file(tmp_path: Path) -> None:
+    """With 50 of them in parallel, one more call of the system for each can be measured."""
+    code = f"""
+import asyncio, os
+from wave_agent.hooks.execution import HookJob
+from wave_agent.hooks.runners.command import ProcessRunner
+job = HookJob(command="true; true", stdin=b"x", env=dict(os.environ), cwd={str(tmp_path)!r}, timeout=60)
+async def main():
+    runner = ProcessRunner()
+    await runner.run(job)  # loads what it needs
+    sys.addaudithook(lambda event, facts: opened.append(facts[0]) if event == "open" else None)
+    assert (await runner.run(job)).exit_code == 0
+opened = []
+asyncio.run(main())
+opened = [sum(isinstance(one, str) for one in opened)]  # not its pipes, which are numbers
+"""
+    assert printed_by(code, "opened") == {"0"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts with the kernel's figures")
+def test_a_command_wakes_its_process_three_times() -> None:
+    """When it has been started, when it ends, and when the event loop gets its ending."""
+    code = """
+import asyncio, os, re
+from pathlib import Path
+from wave_agent.tools.process import Launch, Process
+def wakes():
+    statuses = (thread.joinpath("status").read_text() for thread in Path("/proc/self/task").iterdir())
+    return sum(int(re.search(r"^voluntary_ctxt_switches:\\s+(\\d+)", status, re.MULTILINE)[1]) for status in statuses)
+async def main():
+    launch = Launch(argv=["/bin/sh", "-c", "true"], cwd="/", environment=dict(os.environ), seconds=60)
+    taken = []
+    for _ in range(20):
+        before = wakes()
+        assert (await Process(launch, print).run()).exit_code == 0
+        await asyncio.sleep(0.002)  # until the thread is idle: one more
+        taken.append(wakes() - before - 1)
+    return min(taken)  # other work on the machine can only add to it
+taken = [asyncio.run(main())]
+"""
+    assert int(printed_by(code, "taken").pop()) <= 3
 
 
 async def test_connecting_goes_on_while_the_first_hooks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ WaveError                   anything a message can explain; the command line pri
 ├── ModelError              the model did not answer, with the server's own message
 ├── SandboxError            `--sandbox` was requested but is not available here
 ├── SessionError            a session cannot be found, read or written
+├── ExportError             an export cannot be written or read, a question about it is invalid, or an extra is missing
 ├── ArgumentError           an argument of `Agent.create` is invalid; also a `TypeError`
 ├── InsideTurnError         an agent's own tool or hook called a method that waits for the current turn to end
 └── AgentClosedError        the agent was used after `close()`
@@ -78,6 +79,10 @@ class ModelError(WaveError):
     def kind(self) -> str:
         """One of `FAILURE_KINDS`."""
         return next((kind for kind, statuses in FAILURE_KINDS.items() if self.status in statuses), "unknown")
+
+
+class ExportError(WaveError):
+    """Something about many sessions cannot be written, read or asked."""
 
 
 class SessionError(WaveError):

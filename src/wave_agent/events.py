@@ -13,6 +13,16 @@ StatusName: TypeAlias = Literal[
 LevelName: TypeAlias = Literal["info", "warning"]
 
 
+class InnerCall(Struct, frozen=True):
+    """A call that the model of an `agent` hook made."""
+
+    tool: str
+    input: str
+    """As JSON, on one line; a long one is cut."""
+    decision: str
+    """`ran`, `denied`, `failed` or `unfinished`."""
+
+
 class HookRun(Struct, frozen=True, kw_only=True):
     """The journal entry of one hook run."""
 
@@ -25,7 +35,7 @@ class HookRun(Struct, frozen=True, kw_only=True):
     outcome: str
     """`none`, `context`, `allow`, `ask`, `defer`, `deny`, `block`, `stop` or `failure`."""
     failure: str | None
-    """`timeout`, `signal`, `spawn`, `exit`, `json`, `mcp` or `answer`."""
+    """`timeout`, `signal`, `spawn`, `exit`, `json`, `http`, `mcp` or `answer`."""
     mode: str
     look: int
     rewrote: bool
@@ -37,6 +47,8 @@ class HookRun(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """The reason the hook returned, or why it failed."""
     is_async: bool = False
+    is_late: bool = False
+    """Whatever it decided, what the event is about was over."""
     before: Mapping[str, Any] | None = None
     """The tool's input before this hook rewrote it."""
     after: Mapping[str, Any] | None = None
@@ -56,6 +68,8 @@ class HookRun(Struct, frozen=True, kw_only=True):
     """The tokens of its requests to that model."""
     answer: Mapping[str, Any] | None = None
     """What that model answered: `ok`, `reason` and `impossible`."""
+    calls: tuple[InnerCall, ...] = ()
+    """What that model read before it answered."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape of the command line's `hooks`."""
@@ -166,6 +180,15 @@ class SubagentStarted(Struct, frozen=True, kw_only=True, tag="subagent_started")
     tool_use_id: str
 
 
+class SubagentFinished(Struct, frozen=True, kw_only=True, tag="subagent_finished"):
+    """A subagent has ended. The call that started it gets its result, once hooks have seen it."""
+
+    agent_id: str
+    agent_type: str
+    tool_use_id: str
+    status: StatusName
+
+
 class TurnEnded(Struct, frozen=True, kw_only=True, tag="turn_ended"):
     status: StatusName
 
@@ -185,6 +208,7 @@ Event = (
     | Notice
     | Error
     | SubagentStarted
+    | SubagentFinished
     | TurnEnded
 )
 

@@ -275,20 +275,25 @@ class MessageManager:
         self._asides: dict[str, ToolBlock] = {}
         self._compacted = compacted or Compacted("", 0)
         self._summary = _summary_message(self._compacted)
-        calls = [block for message in messages for block in message.blocks if isinstance(block, ToolBlock)]
-        self._call_ids = {block.id for block in calls}
-        self._open_ids = {block.id for block in calls if block.result is None}
+        self._calls: dict[str, ToolBlock] = {}
+        """All calls by their ids, as they are now."""
+        self._open_ids: set[str] = set()
+        self._unsettled: dict[str, ToolBlock] = {}
+        """Calls whose new state is not in `_messages` yet: an answer may have thousands, and each result would copy
+        them all."""
+        for message in messages:
+            self._note_calls(message.blocks)
 
     @property
     def messages(self) -> list[Message]:
         """A copy: only this object changes the conversation."""
-        return list(self._messages)
+        return list(self._settled())
 
     @property
     def for_model(self) -> list[Message]:
         """The messages the model still reads: all of them, or a summary and the ones after it."""
         upto = self._compacted.upto
-        return [self._summary, *self._messages[upto:]] if upto else self.messages
+        return [self._summary, *self._settled()[upto:]] if upto else self.messages
 
     @property
     def compacted_upto(self) -> int:
@@ -344,10 +349,29 @@ class MessageManager:
         self._add(Message("user", texts))
 
     def add_assistant_message(self, *blocks: Block) -> None:
-        calls = [block for block in blocks if isinstance(block, ToolBlock)]
-        self._call_ids.update(block.id for block in calls)
-        self._open_ids.update(block.id for block in calls if block.result is None)
+        self._note_calls(blocks)
         self._add(Message("assistant", blocks))
+
+    def _note_calls(self, blocks: Sequence[Block]) -> None:
+        for block in blocks:
+            if isinstance(block, ToolBlock):
+                self._calls[block.id] = block
+                if block.result is None:
+                    self._open_ids.add(block.id)
+
+    def _settled(self) -> list[Message]:
+        """The messages, with every call as it is now."""
+        for index in range(len(self._messages) - 1, -1, -1):
+            if not self._unsettled:
+                break
+            message = self._messages[index]
+            if any(isinstance(block, ToolBlock) and block.id in self._unsettled for block in message.blocks):
+                self._messages[index] = replace(message, blocks=tuple(map(self._now, message.blocks)))
+        self._unsettled.clear()
+        return self._messages
+
+    def _now(self, block: Block) -> Block:
+        return self._unsettled.pop(block.id, block) if isinstance(block, ToolBlock) else block
 
     def _add(self, message: Message) -> None:
         self._messages.append(message)
@@ -391,37 +415,26 @@ class MessageManager:
         ran: Ran | None = None,
         images: tuple[Image, ...] = (),
     ) -> None:
-        """Sets the result of a call. Its parameters stay as the model sent them. `ran` is announced, not stored."""
+        """Sets the result of a call. Its parameters stay as the model sent them. `ran` is announced, not stored.
+
+        Raises `KeyError`."""
         if tool_id in self._asides:
             aside = replace(self._asides[tool_id], result=result, success=success, error=error, origin=origin)
             self._asides[tool_id] = aside
             self._on_change(AsideUpdated(aside))
             return
-        for index in range(len(self._messages) - 1, -1, -1):
-            message = self._messages[index]
-            for at, block in enumerate(message.blocks):
-                if isinstance(block, ToolBlock) and block.id == tool_id:
-                    done = replace(block, result=result, success=success, error=error, origin=origin, images=images)
-                    self._open_ids.discard(tool_id)
-                    self._messages[index] = replace(
-                        message, blocks=(*message.blocks[:at], done, *message.blocks[at + 1 :])
-                    )
-                    self._on_change(ToolUpdated(done, ran))
-                    return
-        raise KeyError(tool_id)
+        done = replace(self._calls[tool_id], result=result, success=success, error=error, origin=origin, images=images)
+        self._calls[tool_id] = self._unsettled[tool_id] = done
+        self._open_ids.discard(tool_id)
+        self._on_change(ToolUpdated(done, ran))
 
     def results(self) -> list[str]:
         """All tool results."""
-        blocks = [block for message in self._messages for block in message.blocks]
-        return [block.result for block in blocks if isinstance(block, ToolBlock) and block.result]
+        return [block.result for block in self._calls.values() if block.result]
 
     def call(self, tool_id: str) -> ToolBlock:
         """Raises `KeyError`."""
-        blocks = (block for message in reversed(self._messages) for block in message.blocks)
-        found = next((block for block in blocks if isinstance(block, ToolBlock) and block.id == tool_id), None)
-        if found is None:
-            raise KeyError(tool_id)
-        return found
+        return self._calls[tool_id]
 
     def result_of(self, tool_id: str) -> str:
         """The result of a call; empty if there is none yet."""
@@ -429,17 +442,14 @@ class MessageManager:
 
     @property
     def number_of_calls(self) -> int:
-        return len(self._call_ids)
+        return len(self._calls)
 
     def has_call(self, tool_id: str) -> bool:
-        return tool_id in self._call_ids
+        return tool_id in self._calls
 
     def open_calls(self) -> list[ToolBlock]:
         """Calls without a result."""
-        if not self._open_ids:
-            return []
-        blocks = [block for message in self._messages for block in message.blocks]
-        return [block for block in blocks if isinstance(block, ToolBlock) and block.result is None]
+        return [block for name, block in self._calls.items() if name in self._open_ids] if self._open_ids else []
 
 
 def _summary_message(compacted: Compacted) -> Message:

@@ -55,12 +55,12 @@ def clip(text: str, limit: int = TEXT_LIMIT, *, whole: str | None = None) -> str
     return f"{text[:limit]}\n[cut here: {limit:,} of {len(text):,} characters{where}]"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was probably meant to be."""
+def nearest(word: str, known: Iterable[str], *, likeness: float = 0.7) -> str | None:
+    """The known word that `word` was probably meant to be. `likeness`: how much of them must agree."""
     from difflib import get_close_matches  # lazy: only wrong input needs it, and it is not free to import
 
     by_lower = {name.lower(): name for name in known}
-    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.7)
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=likeness)
     return by_lower[found[0]] if found else None
 
 

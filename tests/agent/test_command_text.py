@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -76,6 +77,90 @@ def test_where_an_argument_cannot_be_quoted_safely_only_plain_words_are_accepted
     assert command_pieces(f"!`{line}`", "v1.0-rc_2")
     with pytest.raises(UnsafeArgumentError, match="mean something to the shell"):
         command_pieces(f"!`{line}`", "'$(touch x)'")
+
+
+EVALUATED = [
+    *(
+        "((x=$1)); echo $x",
+        "a[$1]=1",
+        "x=$1; a[x]=1",
+        "echo $[ $1 ]",
+        "let x=$1",
+        "[[ $1 -eq 1 ]]",
+        "x=$1; [[ x -gt 1 ]]",
+    ),
+    *(
+        "printf -v $1 x",
+        "declare $1",
+        "export $1",
+        "unset $1",
+        "read $1 <<< x",
+        "test -v $1",
+        "[ -v $1 ]",
+        "mapfile $1 <<< x",
+    ),
+    *(
+        "echo a # $1",
+        "#$1",
+        "true;# $1",
+        "eval echo $1",
+        "sh -c 'echo $1'",
+        'bash -ec "echo $1"',
+        "/bin/sh -c 'echo $1'",
+    ),
+    *("echo $1 | sh", "echo $1 | bash -s", "echo $1 | sudo sh", "bash <<< $1", "trap '$1' EXIT", ". /dev/stdin <<< $1"),
+    *("awk 'BEGIN{print \"$1\"}'", "python3 -c 'print(\"$1\")'", "perl -e 'print \"$1\"'", "make X=$1", "env -S '$1'"),
+]
+
+
+@rows("line", EVALUATED)
+def test_where_a_word_is_evaluated_again_only_plain_words_are_accepted(line: str) -> None:
+    assert command_pieces(f"!`{line}`", "v1.0-rc_2")
+    with pytest.raises(UnsafeArgumentError, match="mean something to the shell"):
+        command_pieces(f"!`{line}`", "'a b'")
+
+
+ORDINARY = [
+    *(
+        "git log --grep $1",
+        'gh issue list -S "#$1"',
+        "[[ -n $1 ]] && echo y",
+        "[ -n $1 ] && echo y",
+        "bash scripts/run.sh $1",
+    ),
+    *(
+        "python3 tool.py --name $1",
+        "x=$1; echo $x",
+        "for i in $1; do echo $i; done",
+        "cat <<< $1",
+        "case $1 in a) ;; esac",
+    ),
+    *(
+        "grep -rn $1 src | head -n 5",
+        "echo a#$1",
+        "echo '# $1'",
+        "echo $ARGUMENTS[0]",
+        "git show $1:a.sh",
+    ),
+]
+
+
+@rows("line", ORDINARY)
+def test_in_ordinary_lines_arguments_may_be_prose_and_nothing_in_them_runs(line: str, tmp_path: Path) -> None:
+    for words in (
+        "$(touch ran)",
+        "`touch ran`",
+        "';touch ran;'",
+        "a[$(touch ran)]",
+        "x\ntouch ran\n",
+        "'\"'$(touch ran)'\"'",
+    ):
+        (piece,) = command_pieces(f"!`{line}`", shlex.quote(words))
+        assert isinstance(piece, RunLine)
+        subprocess.run(
+            ["bash", "-c", piece.line], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        assert not (tmp_path / "ran").exists(), piece.line
 
 
 @given(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])))

@@ -31,6 +31,7 @@ class AskingShops(FakeMcpHost):
         *,
         progress: Progress | None = None,
         elicit: Elicit | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> McpResult:
         self.got = None if elicit is None else await elicit(self.question)
         return McpResult(content=({"type": "text", "text": "bought"},))
@@ -98,7 +99,7 @@ async def test_hooks_and_the_user_answer_a_server(
         blocks = [block for message in agent.messages for block in message.blocks]
     [text] = [block.result or "" for block in blocks if isinstance(block, ToolBlock)]
     assert text.startswith("bought"), result
-    assert ("nobody can be asked in this run" in text) == (not attended and not hooks)
+    assert ("this run is not interactive" in text) == (not attended and not hooks)
     assert host.got == expected
     assert seen == ([question] if asked else [])
     told = "\n".join(block.content for block in blocks if isinstance(block, NoticeBlock))

@@ -18,6 +18,7 @@ from wave_agent.events import (
     PermissionRequested,
     ReasoningDelta,
     SessionStarted,
+    SubagentFinished,
     SubagentStarted,
     TextDelta,
     ToolFinished,
@@ -110,6 +111,16 @@ EXAMPLES: dict[type, tuple[Event, dict[str, Any]]] = {
     ),
     Notice: (Notice(content="look"), {"type": "notice", "content": "look", "level": "warning"}),
     Error: (Error(content="broken"), {"type": "error", "content": "broken"}),
+    SubagentFinished: (
+        SubagentFinished(agent_id="a1", agent_type="explore", tool_use_id="1", status="completed"),
+        {
+            "type": "subagent_finished",
+            "agent_id": "a1",
+            "agent_type": "explore",
+            "tool_use_id": "1",
+            "status": "completed",
+        },
+    ),
     SubagentStarted: (
         SubagentStarted(agent_id="a1", agent_type="explore", description="look", tool_use_id="1"),
         {

@@ -137,6 +137,15 @@ async def test_an_agent_hook_reads_the_project_and_then_judges(project: Path, ap
     assert not (project / "ran").exists()
     assert not (project / "heard").exists()  # no hook fires for what a hook does
     assert [(run.event, run.outcome, run.tokens) for run in result.hooks] == [("PreToolUse", "deny", 165)]
+    assert [(one.tool, one.input, one.decision) for one in result.hooks[0].calls] == [
+        ("Read", '{"file_path": "rules.txt"}', "ran"),
+        ("Read", '{"file_path": ".env"}', "denied"),
+        ("Read", '{"file_path": "/etc/hostname"}', "denied"),
+        ("Bash", '{"command": "touch ran"}', "failed"),
+    ]
+    recorded = [json.loads(line) for line in Path(result.transcript_path).read_text().splitlines()]
+    (line,) = (line for line in recorded if line.get("subtype") == "hook_run")
+    assert line["calls"][1] == {"tool": "Read", "input": '{"file_path": ".env"}', "decision": "denied"}
     assert result.usage.hook_tokens == 165
     assert result.usage.input_tokens == 1100
 
@@ -191,6 +200,41 @@ async def test_of_two_verdicts_the_objection_counts(project: Path) -> None:
     both = Reply(tool_calls=[call("verdict", ok=True), call("verdict", ok=False, reason="Hands off.")])
     result, _ = await send(project, [TOUCH, both, DONE], asking())
     assert [run.outcome for run in result.hooks] == ["deny"]
+
+
+SILENT = Reply(tool_calls=[call("verdict", ok=False)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [
+        ("prompt", [SILENT]),
+        ("prompt", [Reply(tool_calls=[call("verdict", ok=False, reason=" ")])]),
+        ("prompt", [AGREES]),
+        ("agent", [AGREES]),
+        ("agent", [SILENT, Status(401, {"error": {"message": "no such key"}})]),
+    ],
+)
+async def test_an_objection_without_a_reason_is_an_objection(project: Path, kind: str, then: list[Any]) -> None:
+    result, server = await send(project, [TOUCH, SILENT, *then, DONE], asking(kind=kind))
+    assert not (project / "ran").exists()
+    assert [(run.outcome, run.reason) for run in result.hooks] == [
+        ("deny", "Hook judge objects, without giving a reason.")
+    ]
+    assert "objects, without giving a reason" in json.dumps(server.requests[-1].body)
+
+
+async def test_an_agent_hook_that_agrees_before_it_has_seen_what_it_reads_is_asked_again(project: Path) -> None:
+    (project / "rules.txt").write_text("never on a Friday")
+    early = Reply(tool_calls=[call("Read", file_path="rules.txt"), call("verdict", ok=True)])
+    result, server = await send(project, [TOUCH, early, OBJECTS, DONE], asking(kind="agent"))
+    again = json.dumps(server.requests[2].body)
+    assert "never on a Friday" in again
+    assert "Give your verdict alone" in again
+    assert [(run.outcome, run.reason) for run in result.hooks] == [("deny", "Hands off.")]
+    strict = Reply(tool_calls=[call("Read", file_path="rules.txt"), call("verdict", ok=False, reason="No.")])
+    result, _ = await send(project, [TOUCH, strict, DONE], asking(kind="agent"))
+    assert [(run.outcome, run.reason) for run in result.hooks] == [("deny", "No.")]
 
 
 async def test_an_agent_hook_that_ends_without_a_verdict_is_asked_for_one(project: Path) -> None:
@@ -363,6 +407,23 @@ async def test_tokens_of_hooks_are_counted_apart_and_towards_the_limit(project: 
     assert len(server.requests) == 2
 
 
+async def test_calls_of_the_last_answer_that_can_be_paid_do_not_run_unjudged(project: Path) -> None:
+    prices = {"models": {"m": {"prices": {"input": 1000, "output": 1000}}}}
+    result, server = await send(project, [TOUCH, OBJECTS, DONE], asking(), settings=prices, max_cost=0.1)
+    assert (result.status, len(server.requests)) == ("max_cost", 1)
+    assert not (project / "ran").exists()
+    assert ([run.outcome for run in result.hooks], result.hooks_failed_open) == (["failure"], 0)
+    # What a hook on another event would say cannot be had either; nothing is done that it would judge.
+    result, _ = await send(project, [TOUCH, DONE], asking("Stop"), settings=prices, max_cost=0.1)
+    assert result.status == "max_cost"
+
+
+async def test_an_objection_in_the_text_beside_a_verdict_counts(project: Path) -> None:
+    both = Reply('{"ok": false, "reason": "the text says no"}', [call("verdict", ok=True)])
+    result, _ = await send(project, [TOUCH, both, DONE], asking())
+    assert [(run.outcome, run.reason) for run in result.hooks] == [("deny", "the text says no")]
+
+
 async def test_a_limit_on_the_cost_needs_the_prices_of_the_model_that_a_hook_asks(project: Path) -> None:
     prices = {"models": {"m": {"prices": {"input": 1, "output": 1}}}}
     hooks = asking(model="other", onFailure="block")
@@ -371,21 +432,26 @@ async def test_a_limit_on_the_cost_needs_the_prices_of_the_model_that_a_hook_ask
     assert len(server.requests) == 2
 
 
-async def test_a_prompt_that_a_model_objects_to_is_erased_even_where_its_reason_quotes_it(project: Path) -> None:
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+async def test_a_prompt_that_a_model_objects_to_is_erased_even_where_its_reason_or_its_calls_quote_it(
+    project: Path, kind: str
+) -> None:
     secret = "the password is canary-7f3a"
+    looks = Reply(tool_calls=[call("Grep", pattern=secret)])
     quotes = Reply(tool_calls=[call("verdict", ok=False, reason=f"It says: {secret}")])
-    async with StrictServer([quotes]) as server:
+    async with StrictServer([looks, quotes] if kind == "agent" else [quotes]) as server:
         async with await Agent.create(
             workdir=project,
             base_url=server.base_url,
             model="m",
-            hooks=asking("UserPromptSubmit"),
+            hooks=asking("UserPromptSubmit", kind),
             setting_sources=[],
         ) as agent:
             result = await agent.send_message(secret)
         transcript = Path(agent.transcript_path).read_text()
     assert result.status == "blocked"
-    assert len(server.requests) == 1
+    assert len(server.requests) == (2 if kind == "agent" else 1)
     assert secret in json.dumps(server.requests[0].body)
+    assert ('"calls":[{"tool":"Grep"' in transcript) is (kind == "agent")
     assert '"answer":{"ok":false,"reason":"It says: [prompt]"}' in transcript
     assert "canary-7f3a" not in transcript

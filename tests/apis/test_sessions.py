@@ -49,6 +49,25 @@ async def test_a_loop_of_calls_is_accepted_with_all_that_comes_between(api: str,
     assert {request.api for request in server.requests} == {api}
 
 
+async def test_failed_calls_are_marked_as_errors_in_every_request_and_after_a_resume(open_agent: Opening) -> None:
+    calls = [call("Bash", command="exit 3"), call("Nonsense"), glob()]
+    thinks = thinking("Hm.", *calls)
+    async with StrictServer([thinks, Reply(tool_calls=[glob("a*")]), "Done.", "Again."]) as server:
+        async with await open_agent(server, api="anthropic") as agent:
+            await agent.send_message("Go.")
+        async with await open_agent(server, api="anthropic", resume=agent.session_id) as resumed:
+            await resumed.send_message("And?")
+
+    def results(request: RecordedRequest) -> list[Any]:
+        blocks = [block for turn in request.body["messages"] for block in turn["content"]]
+        found = [block for block in blocks if block["type"] == "tool_result"]
+        return [{key: value for key, value in block.items() if key != "cache_control"} for block in found]
+
+    second, third, fourth = (results(request) for request in server.requests[1:])
+    assert [block.get("is_error") for block in second] == [True, True, None]
+    assert third[:3] == fourth[:3] == second
+
+
 @pytest.mark.parametrize("api", SIGNED)
 async def test_reasoning_goes_back_through_the_loop_and_after_a_resume(api: str, open_agent: Opening) -> None:
     first = [thinking("One.", glob()), thinking("Two.", glob("a*"), text="Next."), thinking("Three.", text="Done.")]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent
-from wave_agent.sessions.index import forget_old_sessions
+from wave_agent.sessions.clean_up import forget_old_sessions
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 WAVE = str(Path(sysconfig.get_path("scripts")) / "wave")
@@ -100,6 +100,17 @@ def test_the_doctor_finds_what_is_wrong(project: Path):
     assert "WAVE_BASE_URL" in done.stdout
     (project / ".wave" / "settings.json").write_text("{,}")
     assert "settings.json:1:2" in wave(project, "doctor").stdout
+
+
+def test_the_doctor_counts_only_definitions_that_are_used(project: Path):
+    agents = project / ".wave" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "good.md").write_text("---\nname: good\ndescription: d\n---\nWork.\n")
+    (agents / "bad.md").write_text("---\nname: bad\ndescription: d\npermissionMode: yolo\n---\nWork.\n")
+    wave(project, "hooks", "trust", "--yes")
+    said = wave(project, "doctor").stdout
+    assert "ok  extensions   1 agents\n" in said
+    assert "bad.md:4: permissionMode: must be one of default" in said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is a sandbox on Linux only")

@@ -439,6 +439,27 @@ def test_whoever_reads_stderr_learns_which_hook_refused_what_and_why(project: Pr
     assert said == {"type": "error", "content": "no secrets\nBlocked by hook two"}
 
 
+def test_messages_of_a_subagent_name_it_and_a_hook_that_ends_it_is_named_once(project: Project):
+    stop = """grep -q '"Glob"' && exit 0; echo '{"continue": false, "stopReason": "Hands off."}'"""
+    project.settings(
+        {"hooks": {"PreToolUse": [{"matcher": "Glob|Grep", "hooks": [{"command": stop, "name": "guard"}]}]}}
+    )
+    agents = project.directory / ".wave" / "agents"
+    agents.mkdir()
+    (agents / "short.md").write_text("---\ndescription: d\nmaxTurns: 1\n---\nBe short.")
+    short = call("Task", description="d", prompt="p", subagent_type="short")
+    explore = call("Task", description="d", prompt="p", subagent_type="explore")
+    looks, searches = Reply(tool_calls=[call("Glob", pattern="*")]), Reply(tool_calls=[call("Grep", pattern="x")])
+    script = (Reply(tool_calls=[short]), looks, "Short.", Reply(tool_calls=[explore]), searches)
+    with serving(*script) as server:
+        done = project.wave("-p", "go", "--trust", "--output-format", "json", server=server)
+    told = 'Hook "guard" ended the turn in the subagent explore: Hands off.'
+    limit = "Subagent short: Stopped after 1 model request: the limit is reached."
+    assert done.stderr.splitlines() == [f"wave: {limit}", f"wave: {told}"]
+    result = json.loads(done.stdout)
+    assert (result["status"], told in str(result["messages"])) == ("stopped", True)
+
+
 def test_a_server_that_never_answers_can_be_interrupted(project: Project):
     with serving(Hang()) as server:
         process = project.command("-p", "hi", server=server)

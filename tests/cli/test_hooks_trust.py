@@ -143,3 +143,24 @@ def test_nothing_of_a_command_is_left_out_of_the_list(project: Project) -> None:
     assert r"./g.sh \x1b]0;touch gotcha #\x07\rx\u200by\ntrusted  Stop: ./other.sh [3000 blanks] ; end" in shown
     refused = project.wave("-p", "hi")
     assert r"\x1b]0;touch gotcha #\x07" in refused.stderr
+
+
+def test_a_hook_that_asks_a_model_is_listed_with_its_kind_and_model(project: Project) -> None:
+    judges = [{"type": "prompt", "prompt": "No secrets.", "model": "small"}, {"type": "agent", "prompt": "Tests?"}]
+    project.settings({"hooks": {"Stop": [{"hooks": judges}]}})
+    listed = project.wave("hooks", "trust", "--list").stdout
+    assert "NOT TRUSTED  Stop: prompt hook, model small: No secrets. (" in listed
+    assert "NOT TRUSTED  Stop: agent hook, the usual model: Tests? (" in listed
+    as_json = json.loads(project.wave("hooks", "trust", "--list", "--json").stdout)["hooks"]
+    assert [(one["type"], one["model"]) for one in as_json] == [("prompt", "small"), ("agent", None)]
+
+
+def test_a_definition_that_is_left_out_is_not_offered(project: Project) -> None:
+    agents = project.directory / ".wave" / "agents"
+    agents.mkdir()
+    (agents / "broken.md").write_text("---\nname: broken\ndescription: d\nmaxTurn: 3\n---\nWork.\n")
+    (project.directory / ".wave" / "settings.json").write_text("{}")
+    listed = project.wave("hooks", "trust", "--list")
+    assert (listed.returncode, "NOT TRUSTED" in listed.stdout) == (0, False)
+    assert "left out  agents: .wave/agents/broken.md" in listed.stdout
+    assert 'maxTurn: is not a known key (did you mean "maxTurns"?)' in listed.stdout

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sysconfig
@@ -140,6 +141,32 @@ def test_with_a_list_of_hosts_commands_reach_these_and_no_others(confined: World
     assert "there is no GET /v1/models here" in results[0]  # the server itself answers
     assert "Wave's sandbox refused evil.example:80: it is not listed in the setting sandbox.network" in results[1]
     assert "Couldn't connect" in results[2] or "Failed to connect" in results[2]
+
+
+@pytest.mark.parametrize(
+    ("network", "refusal"),
+    [
+        (False, "127.0.0.1 must not be reached: the sandbox has no network (setting sandbox.network)"),
+        (["docs.example"], "127.0.0.1 must not be reached: it is not listed in the setting sandbox.network"),
+        (["127.0.0.1"], ""),
+        (True, ""),
+    ],
+)
+def test_pages_are_read_only_from_hosts_that_commands_may_reach(confined: World, network: Any, refusal: str):
+    """Whatever hooks and rules permit: the agent must not be a way out of the sandbox."""
+    allow = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}
+    settings = {
+        "sandbox": {"network": network},
+        # `Net` opens private addresses, and the sandbox for this host; `WebFetch` only spares the question.
+        "permissions": {"allow": ["WebFetch" if refusal else "Net(127.0.0.1)"]},
+        "hooks": {"PreToolUse": [{"hooks": [{"command": f"echo {shlex.quote(json.dumps(allow))}"}]}]},
+    }
+    (confined.root / "settings.json").write_text(json.dumps(settings))
+    with RecordingModelServer.in_thread([]) as server:
+        flags = ("--sandbox", "--settings", str(confined.root / "settings.json"))
+        _, (result,) = confined.wave(*flags, calls=[call("WebFetch", url=f"{server.base_url}/models", prompt="x")])
+    assert (refusal or "there is no GET /v1/models here") in result
+    assert result.startswith("Not run: ") is bool(refusal)
 
 
 def test_hooks_run_outside(confined: World):

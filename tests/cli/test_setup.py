@@ -109,6 +109,26 @@ def test_a_key_from_stdin_is_stored_privately_and_used_by_sessions_for_that_serv
     assert holding == ["keys.json"]
 
 
+def test_a_stored_key_can_be_forgotten(project: Project) -> None:
+    forget = ("setup", "--forget")
+    with listing("Hello.") as server:
+        chosen = ("setup", "--base-url", server.base_url, "--model", "m", "--yes", "--no-check")
+        assert project.wave(*chosen, "--api-key-stdin", piped=f"{KEY}\n", **ports()).returncode == 0
+        unknown = project.wave(*forget, "https://api.example.com/v1")
+        assert unknown.returncode == 1
+        origin = server.base_url.removesuffix("/v1")
+        assert unknown.stderr == f"No key is stored for https://api.example.com. Keys are stored for: {origin}.\n"
+        done = project.wave(*forget, server.base_url)
+        assert done.returncode == 0
+        assert done.stdout.startswith(f"Removed the key for {origin} from {project.home}/keys.json.")
+        assert project.wave("-p", "hi").stdout == "Hello.\n"
+    assert "authorization" not in server.requests[0].headers
+    assert not (project.home / "keys.json").exists()
+    assert "No keys are stored." in project.wave(*forget, server.base_url).stderr
+    for wrong in ((*forget, "nonsense"), (*forget, server.base_url, "--model", "m")):
+        assert project.wave(*wrong).returncode == 2
+
+
 def test_the_keys_in_the_environment_of_other_services_are_not_sent(project: Project) -> None:
     keys = {name: f"sk-of-{name}" for name in (*PROVIDER_KEYS, "OPENAI_API_KEY")}
     with listing(CALLS) as server:

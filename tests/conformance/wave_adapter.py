@@ -21,7 +21,7 @@ from wave_agent.hooks.execution import HookRunner, Opinion
 from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.opinions import OpinionError, opinion_in, opinion_of
 from wave_agent.hooks.questions import PolicyQuestion
-from wave_agent.hooks.runners.thinking import CountTokens
+from wave_agent.hooks.runners.thinking import ThoughtNotes
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide
@@ -46,10 +46,10 @@ class GivenAnswers:
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self._answers = answers
 
-    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
+    async def think(self, question: PolicyQuestion, notes: ThoughtNotes) -> Opinion:
         if question.policy not in self._answers:
             raise WaveError("no model is configured")
-        used("scripted", 7)
+        notes.used("scripted", 7)
         try:
             answer = self._answers[question.policy]
             return opinion_in(answer) if isinstance(answer, str) else opinion_of(answer)

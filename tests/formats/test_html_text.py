@@ -31,7 +31,7 @@ HERE = "https://a.example/docs/page"
         ("use <code>x  y</code> now", "use `x y` now"),
         ("<pre><code>a</code></pre>", "```\na\n```"),
         ("<table><tr><td>a</td><td>b</td></tr></table>", "| a | b |"),
-        ("<table><tr><th>a<th>b<tr><td>1<td>2</tr></table>", "| a | b\n| 1 | 2 |"),
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</tr></table>", "| a | b\n| --- | --- |\n| 1 | 2 |"),
         ("<a href='/x'>up</a>", "[up](https://a.example/x)"),
         ("<a href=sub>down </a>.", "[down](https://a.example/docs/sub)."),
         ("<a href='x'><p>card</p></a>tail", "[card](https://a.example/docs/x)tail"),

@@ -56,7 +56,7 @@ def test_a_question_is_asked_or_denied(host: str) -> None:
         assert '"ask"' in given.stdout
     else:
         assert is_deny(host, given)
-        assert "Nobody can be asked here" in given.stdout + given.stderr
+        assert "This run is not interactive" in given.stdout + given.stderr
 
 
 @rows("host", HOSTS)

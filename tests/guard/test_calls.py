@@ -66,6 +66,22 @@ def test_text_for_a_running_process_of_vibe_is_judged_as_a_command() -> None:
         read("vibe", "pre_tool", {"tool_name": "process.write", "tool_input": {"bytesBase64": "Z2l0"}})
 
 
+def test_each_of_several_edits_is_a_call_of_its_own() -> None:
+    edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d", "replace_all": True}]
+    given = {"file_path": "x.py", "edits": edits}
+    event = read("claude", "PreToolUse", {"tool_name": "MultiEdit", "tool_input": given, "tool_use_id": "t"})
+    assert [(call.tool, call.tool_input) for call in event.calls] == [
+        ("Edit", {"file_path": "x.py", **edit}) for edit in edits
+    ]
+    assert [event.call_id(number) for number in range(2)] == ["t.1", "t.2"]
+    # What a hook wants instead of one of them cannot be put into the host's call.
+    assert host_input(event.calls[0], given, {**event.calls[0].tool_input, "new_string": "e"}) is None
+    for none in ([], [edits[0]]):
+        (call,) = read("claude", "PreToolUse", {"tool_name": "MultiEdit", "tool_input": {**given, "edits": none}}).calls
+        assert call.tool == "Edit"
+        assert call.row is not None
+
+
 UNREADABLE = [
     ("claude", "PreToolUse", "no json", "not JSON"),
     ("claude", "PreToolUse", "[1]", "not a JSON object"),

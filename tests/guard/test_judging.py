@@ -93,7 +93,7 @@ def test_the_settings_that_hold_the_guard_are_protected(arena: Arena) -> None:
     for line in ("echo > .claude/settings.json", "rm ~/.kimi/config.toml", f"rm -r {arena.home}/guard"):
         assert '"ask"' in arena.bash(line).stdout, line
     kimi = {**arena.call("rm ~/.kimi/config.toml"), "tool_name": "Shell"}
-    assert "Nobody can be asked here" in arena.judge("kimi", "PreToolUse", kimi).stderr
+    assert "This run is not interactive" in arena.judge("kimi", "PreToolUse", kimi).stderr
 
 
 def test_a_rewritten_call_is_rewritten_or_denied(arena: Arena) -> None:

@@ -2,12 +2,14 @@
 
 import re
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.rows import rows
+from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.matcher import (
     EVERYTHING,
     KNOWN_TOOLS,
@@ -269,3 +271,19 @@ def test_a_matcher_of_files_holds_their_names(text: str, matching: list[str], ot
 def test_a_matcher_of_files_that_could_never_match_is_refused(text: str, why: str):
     with pytest.raises(MatcherError, match=why):
         parse_file_matcher(text)
+
+
+@rows(
+    ("payload", "targets"),
+    [
+        ({"tool_name": "Bash"}, ("Bash",)),
+        (
+            {"tool_name": "mcp__s__a_1", "mcp": {"server": "s", "tool": "a.b"}},
+            ("mcp__s__a_1", "mcp__s__a.b", "mcp__s__a_b"),
+        ),
+        # Every matcher matches a name that is too long, also that of a hook which allows something else.
+        ({"tool_name": "mcp__s__x", "mcp": {"server": "s", "tool": "x" * 200}}, ("mcp__s__x",)),
+    ],
+)
+def test_a_servers_tool_has_a_name_for_models_and_one_of_its_own(payload: Any, targets: tuple[str, ...]) -> None:
+    assert EVENTS[HookEvent.PRE_TOOL_USE].targets_in(payload) == targets

@@ -270,6 +270,13 @@ def test_output_of_just_the_cap_is_not_truncated(tmp_path: Path) -> None:
     assert (result.stdout, result.stdout_dropped) == ("12345", 1)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_a_decision_in_another_encoding_is_read(runner: ProcessRunner, tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "out").write_bytes('{"decision": "block", "reason": "é"}'.encode(encoding))
+    result = run(runner, make_job(tmp_path, "cat out"))
+    assert result.stdout.removeprefix("\ufeff") == '{"decision": "block", "reason": "é"}'
+
+
 def test_bytes_that_are_not_utf8_lose_no_exit_code(runner: ProcessRunner, tmp_path: Path) -> None:
     result = run(runner, make_job(tmp_path, r"printf '\377\376 no' | tee /dev/stderr; exit 2"))
 

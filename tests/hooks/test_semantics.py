@@ -251,6 +251,7 @@ def test_other_codes_fail_and_are_told(event: HookEvent, code: int):
         (HookExecutionResult(signal=9, stdout="partial"), FailureKind.SIGNAL, "signal 9 (SIGKILL)"),
         (HookExecutionResult(signal=200), FailureKind.SIGNAL, "signal 200"),
         (HookExecutionResult(error="no such file"), FailureKind.SPAWN, "could not be started: no such file"),
+        (HookExecutionResult(error="it answered 500", by_service=True), FailureKind.HTTP, "no answer: it answered 500"),
     ],
 )
 @rows("event", HookEvent)
@@ -1284,3 +1285,28 @@ def test_no_answer_is_a_failure_and_never_a_consent(on_failure: OnFailure) -> No
         (failure,) = read(event, result, name="h", on_failure=on_failure).effects
         blocks = on_failure is OnFailure.BLOCK
         assert failure == Failure(FailureKind.ANSWER, "Hook h got no answer: the server is down", blocks=blocks)
+
+
+@rows(
+    "stdout, decided",
+    [
+        ('{"continue": true}\n{"decision": "block", "reason": "R"}', Decision.BLOCK),
+        ('{"decision": "block", "reason": "R"} {"continue": true}{}', Decision.BLOCK),
+        ('{"decision": "block", "reason": "R"}\n{"systemMessage": "fine"}', Decision.BLOCK),
+        ('{"decision": "deny", "reason": "R"}\n' + '{"continue": true}\n' * 100, Decision.NONE),
+        ('{"permissionDecision": "allow"}\n{"permissionDecision": "allow"}', Decision.NONE),
+        ('{"continue": true}\n{"permissionDecision": "Deny"}', Decision.ASK),
+        ('{"continue": true} then {"decision": "block", "reason": "R"}', Decision.BLOCK),
+    ],
+)
+def test_of_several_objects_what_restricts_is_honoured(stdout: str, decided: Decision) -> None:
+    result = HookExecutionResult(exit_code=0, stdout=stdout)
+    found = verdict(HookEvent.PRE_TOOL_USE, result)
+    assert merge(HookEvent.PRE_TOOL_USE, [RankedVerdict(position=0, name="h", verdict=found)]).decision is decided
+    assert any(isinstance(effect, TellUser) for effect in found.effects)
+
+
+def test_a_call_that_cannot_be_judged_for_want_of_money_is_denied() -> None:
+    spent = HookExecutionResult(error="Stopped: the limit is reached.", by_model=True, is_spent=True)
+    assert verdict(HookEvent.PRE_TOOL_USE, spent).effects[0].blocks  # pyright: ignore[reportAttributeAccessIssue]
+    assert not verdict(HookEvent.USER_PROMPT_SUBMIT, spent).effects[0].blocks  # pyright: ignore[reportAttributeAccessIssue]

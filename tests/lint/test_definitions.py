@@ -90,8 +90,9 @@ def test_a_definition_can_be_named(bench: Workbench) -> None:
     assert bench.codes(".claude/agents/reviewer.md") == ["W102"]
 
 
-def test_a_definition_among_too_many_files_is_a_finding(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_definition_among_too_many_files_is_a_finding(bench: Workbench) -> None:
     define(bench)
-    monkeypatch.setattr(extension_files, "MOST", 0)
+    for number in range(extension_files.MOST):
+        bench.write(f".wave/agents/a{number}.md", "")
     (found,) = bench.check(".wave/agents/reviewer.md").findings
     assert (found.code, "too many files" in found.reason) == ("W100", True)

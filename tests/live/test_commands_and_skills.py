@@ -59,8 +59,10 @@ def test_a_command_becomes_its_text_with_arguments_files_and_output(project: Pro
     write(project, "notes.txt", "buy milk\n")
     command(project, "fix", "Fix $1: $ARGUMENTS.\nFrom !`echo out-$2`, see @notes.txt", "allowed-tools: Bash(echo:*)")
     result = run(project, "/fix bug 7", "--trust", piped="piped /fix @notes.txt")
-    (prompt,) = prompts(result)
-    assert prompt.startswith("Fix bug: bug 7.\nFrom out-7, see @notes.txt\n\n<file path=")
+    prompt, permitted = prompts(result)
+    assert "these calls need no consent: Bash(echo:*)." in permitted
+    output = '<output command="echo out-7">\nout-7\n</output>'
+    assert prompt.startswith(f'Fix bug: bug 7.\nFrom {output}, see @notes.txt\n\n<file path="notes.txt">\n')
     assert "buy milk" in prompt
     assert prompt.endswith("</file>\n\npiped /fix @notes.txt")
     assert prompt.count("buy milk") == 1
@@ -92,8 +94,9 @@ def test_hooks_see_the_command_before_it_is_expanded_and_the_text_after(project:
     }
     assert seen[0]["prompt"] == "/go there"
     assert (seen[1]["tool_name"], seen[1]["tool_input"]["command"]) == ("Bash", "cat a.txt")
-    assert seen[3]["prompt"] == "Go to there.\nx"
-    assert prompts(result) == ["Go to there.\nx"]
+    text = 'Go to there.\n<output command="cat a.txt">\nx\n</output>'
+    assert seen[3]["prompt"] == text
+    assert prompts(result) == [text]
 
 
 def test_a_refused_command_leaves_nothing_behind(project: Project) -> None:
@@ -122,7 +125,7 @@ def test_a_guard_on_prompts_is_not_dodged_by_a_command(project: Project) -> None
     ("settings", "status", "why"),
     [
         ({"permissions": {"deny": ["Bash(touch:*)"]}}, "error", "denied by the permission rule Bash(touch:*)"),
-        ({"permissions": {"ask": ["Bash(touch:*)"]}}, "error", "because of the permission rule Bash(touch:*)"),
+        ({"permissions": {"ask": ["Bash(touch:*)"]}}, "error", "the rule Bash(touch:*) asks"),
         (
             {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "echo guarded >&2; exit 2"}]}]}},
             "blocked",
@@ -146,7 +149,7 @@ def test_a_line_needs_consent_unless_the_command_allows_it(project: Project) -> 
     command(project, "go", "Go.\n!`touch made`", "allowed-tools: Read")
     result = run(project, "/go", "--trust")
     assert result["status"] == "error"
-    assert "needs confirmation" in result["error"]
+    assert "needs your consent. To allow it: --allowed-tools 'Bash(touch made)'" in result["error"]
     assert not (project.directory / "made").exists()
 
 
@@ -212,7 +215,7 @@ def test_skills_are_listed_and_loaded_by_a_tool(project: Project) -> None:
     replies = (Reply(tool_calls=[call("Skill", skill="review", args="a.py")]), "done")
     result = run(project, "go", "--trust", replies=replies)
     first, second = result["requests"]
-    assert "Skills, which the tool Skill loads:\n\n- review: reviews code" in first[0]["content"]
+    assert "Skills:\n\nThe tool Skill loads one of these.\n- review: reviews code" in first[0]["content"]
     assert second[-1]["content"] == f"Skill review. Its files are in {file.parent}\n\nLook at a.py."
     assert second[0] == first[0]
 
@@ -231,7 +234,7 @@ def test_who_may_call_a_skill_is_up_to_it(project: Project) -> None:
     result = run(project, "go", "--trust", replies=replies)
     assert "- hidden: " in result["requests"][0][0]["content"]
     assert "manual" not in result["requests"][0][0]["content"]
-    assert 'There is no skill "manual"' in result["requests"][1][-1]["content"]
+    assert "Only the user may call the skill manual, as /manual." in result["requests"][1][-1]["content"]
     assert prompts(run(project, "/manual x", "--trust"))[0].endswith("Look at x.")
     assert "There is no command /hidden" in run(project, "/hidden x", "--trust")["error"]
 
@@ -280,7 +283,7 @@ def test_a_long_list_of_skills_stays_within_its_share_of_the_window(project: Pro
         write(project, f".wave/skills/s{number}/SKILL.md", f"---\ndescription: {'word ' * 100}\n---\nDo it.")
     project.settings({"models": {"test": {"contextWindow": 32_000}}})
     system = run(project, "go", "--trust")["requests"][0][0]["content"]
-    listed = system.partition("Skills, which the tool Skill loads:\n\n")[2].partition("\n\n")[0]
+    listed = system.partition("The tool Skill loads one of these.\n")[2].partition("\n\n")[0]
     assert len(listed) <= 32_000 * 0.02 * 4
     assert "- s59" in listed
     project.settings({"models": {"test": {"contextWindow": 4_000}}})

@@ -125,6 +125,20 @@ def test_everything_that_hooks_do_holds_for_the_tools_of_a_server(project: Proje
     assert (failure["error"], failure["mcp"]["isError"]) == ("out of paper", True)
 
 
+def test_a_hook_that_asks_a_server_can_be_tried(project: Project) -> None:
+    judge = {"type": "mcp_tool", "server": "notes", "tool": "judge", "input": {"it": "${tool_input.command}"}}
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{**judge, "name": "judge"}]}]}
+    user_settings(project, mcpServers={"notes": entry(project)}, hooks=hooks)
+    trial = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--input")
+    done = project.wave(*trial, '{"command": "salt"}', "--expect", "block")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Not salt." in done.stdout
+    user_settings(project, hooks=hooks)
+    none = project.wave(*trial, '{"command": "salt"}')
+    assert none.returncode == 1
+    assert 'the MCP server "notes" cannot be asked: no MCP server is configured' in none.stdout
+
+
 @pytest.mark.parametrize("flags", [(), ("--strict-mcp-config",)], ids=["beside", "alone"])
 def test_a_file_named_for_one_run_cannot_answer_for_the_users_guard(project: Project, flags: tuple[str, ...]) -> None:
     guard = {"type": "mcp_tool", "server": "notes", "tool": "judge", "input": {"it": "salt"}, "onFailure": "block"}
@@ -172,7 +186,7 @@ def test_prompts_and_mentions_in_the_prompt_are_expanded_but_not_in_piped_text(p
     first, second = (request.body["messages"][-1]["content"] for request in server.requests)
     assert first.count("Buy milk.") == 1
     assert first.endswith(piped)
-    assert second == "Plan my monday."
+    assert second == '<from-an-mcp-server server="notes" prompt="plan">\nPlan my monday.\n</from-an-mcp-server>'
     missing = project.wave("-p", "/mcp__notes__nothing", *flags, server=None)
     assert missing.returncode == 1
     assert "There is no prompt /mcp__notes__nothing" in missing.stderr

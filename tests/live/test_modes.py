@@ -20,7 +20,7 @@ def test_without_anybody_to_ask_the_model_knows_it_and_its_plan_is_the_result(pr
         done = project.wave("-p", "Plan a note.", "--permission-mode", "plan", server=server)
     system = server.requests[0].body["messages"][0]["content"]
     assert "This run is not interactive: no question can be answered." in system
-    assert "Permission mode: plan. Only reading is possible: Read, Glob, Grep." in system
+    assert "Permission mode: plan. Only reading is possible: Read, Glob, Grep, commands" in system
     assert "The plan is the result of this run." in system
     assert "plan mode" in server.requests[1].body["messages"][-1]["content"]
     assert not (project.directory / "note.txt").exists()

@@ -60,9 +60,10 @@ def test_a_denied_call_is_known_to_hooks_and_the_model_may_be_invited_to_try_aga
 
 
 def test_a_hook_that_sees_all_calls_of_an_answer_ends_the_turn_before_the_next_request(project: Project) -> None:
-    hooked(project, {"PostToolBatch": "cat >> batches; echo >> batches; echo Enough. >&2; exit 2"})
+    deny = "grep -q '\"Glob\"' || exit 0; echo Not that. >&2; exit 2"
+    hooked(project, {"PreToolUse": deny, "PostToolBatch": "cat >> batches; echo >> batches; echo Enough. >&2; exit 2"})
     (project.directory / "a.txt").write_text("alpha")
-    calls = [call("Read", file_path="a.txt"), call("Read", file_path="missing.txt")]
+    calls = [call("Read", file_path="a.txt"), call("Read", file_path="missing.txt"), call("Glob", pattern="*")]
     with serving(Reply(tool_calls=calls), "Later.") as server:
         done = project.wave("-p", "Look.", *AS_JSON, server=server)
         assert done.returncode == 3
@@ -72,12 +73,13 @@ def test_a_hook_that_sees_all_calls_of_an_answer_ends_the_turn_before_the_next_r
         assert "Enough." in done.stderr
         project.wave("-p", "Go on.", "-r", result["session_id"], server=server)
     (batch,) = heard(project, "batches")
-    first, second = batch["tool_calls"]
+    first, second, third = batch["tool_calls"]
     assert (first["tool_name"], first["success"], first["tool_use_id"]) == ("Read", True, calls[0].id)
     assert first["tool_input"] == {"file_path": str(project.directory / "a.txt")}
     assert "error" not in first
     assert (second["success"], second["error"]) == (False, second["tool_response"])
-    assert results(server) == [first["tool_response"], second["tool_response"]]
+    assert results(server) == [first["tool_response"], second["tool_response"], third["tool_response"]]
+    assert third["error"].startswith("Not run: ")
     assert "Enough." not in said(server)
 
 

@@ -40,7 +40,7 @@ def left_out(result: str) -> Path:
         (call("Read", file_path="server.log", limit=8000), r"\[Lines 1 to \d+ of 8,000, the most .*offset \d+]$"),
         (
             call("Grep", pattern="took", path="server.log", head_limit=0),
-            r"\[\d+ lines shown, of 8,000 matching lines in 1 file\. Narrow the search",
+            r"\[The first \d+ lines are shown, and there are more\. Narrow the search",
         ),
         (call("Glob", pattern="names/*"), r"\[\d+ of 400 files shown: use a narrower pattern or path]$"),
         (call("Bash", command="cat server.log"), r"\[… [\d,]+ characters omitted here; the whole is in "),

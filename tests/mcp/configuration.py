@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wave_agent.mcp.consent import ConsentStore
+from wave_agent.mcp.file_digests import LookLimits
 from wave_agent.mcp.servers import Configured, WaitingServer, configured_servers
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import SourceChoice, gather_settings
@@ -23,6 +24,7 @@ class Place:
             one.mkdir(parents=True)
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(directory / "user")}
         self.start = str(self.project)
+        self.limits = LookLimits()
 
     @property
     def store(self) -> ConsentStore:
@@ -53,7 +55,12 @@ class Place:
         choice = self.choice(**wanted)
         gathered = gather_settings(self.home, self.place, choice)
         return configured_servers(
-            gathered, project=self.place, home=self.home, choice=choice, environment=self.environment
+            gathered,
+            project=self.place,
+            home=self.home,
+            choice=choice,
+            environment=self.environment,
+            limits=self.limits,
         )
 
     def has_servers(self, **wanted: Any) -> bool:

@@ -62,6 +62,12 @@ async def test_an_old_server_that_ignores_the_newer_protocol_is_connected_within
     assert listing.protocol == "2025-11-25"
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_server_gets_what_goes_along_with_a_call(host: SdkHost, era: str) -> None:
+    said = text_of(await host.call(stdio(era), "meta", {}, meta={"traceparent": "00-1-2-01"}))
+    assert json.loads(said)["traceparent"] == "00-1-2-01"
+
+
 async def test_a_server_gets_its_own_environment_and_nothing_else(host: SdkHost, tmp_path: Path) -> None:
     facts = json.loads(text_of(await host.call(stdio("legacy", name="env", directory=str(tmp_path)), "env", {})))
     assert facts["cwd"] == str(tmp_path)

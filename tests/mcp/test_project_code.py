@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.mcp.configuration import Place
 from tests.rows import rows
-from wave_agent.mcp import file_digests, project_code
-from wave_agent.mcp.file_digests import FileDigests
+from wave_agent.mcp.file_digests import FileDigests, LookLimits
 
 BYTECODE = "cpython-311.pyc"
+AT_ONCE = LookLimits(settled=0, worth_keeping=1)
+"""Every digest is remembered."""
 
 
 def python(*arguments: str, **more: Any) -> dict[str, Any]:
@@ -185,8 +184,8 @@ def test_bytecode_of_the_project_is_not_run(place: Place) -> None:
     assert (place.home / "mcp-cache").stat().st_mode & 0o077 == 0
 
 
-def test_in_a_large_project_it_is_said_what_is_not_watched(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_code, "MOST_FILES", 5)
+def test_in_a_large_project_it_is_said_what_is_not_watched(place: Place) -> None:
+    place.limits = LookLimits(code_files=5)
     place.write("server.py", "import near\n")
     place.write("near.py")
     place.write("lib/far.py")
@@ -218,30 +217,25 @@ def binding_program(files: Mapping[str, str]) -> str:
     return next(name for name in files if name.startswith("program "))
 
 
-def test_a_remembered_digest_is_not_used_for_a_file_that_was_touched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_digests, "_SETTLED", 0)
-    monkeypatch.setattr(file_digests, "_WORTH_KEEPING", 1)
+def test_a_remembered_digest_is_not_used_for_a_file_that_was_touched(tmp_path: Path) -> None:
     file = tmp_path / "x.py"
     file.write_text("first")
     facts = file.stat()
-    digests = FileDigests(tmp_path / "home", "/p")
+    digests = FileDigests(tmp_path / "home", "/p", AT_ONCE)
     first = digests.of(str(file), facts)
     digests.keep()
     stored = next((tmp_path / "home" / "mcp-cache").glob("*.digests.json"))
     stored.write_text(stored.read_text().replace(first, "remembered"))
 
-    assert FileDigests(tmp_path / "home", "/p").of(str(file), file.stat()) == "remembered"
+    assert FileDigests(tmp_path / "home", "/p", AT_ONCE).of(str(file), file.stat()) == "remembered"
     file.write_text("other")
     os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # same size and time: only ctime tells
-    assert FileDigests(tmp_path / "home", "/p").of(str(file), file.stat()) not in ("remembered", first)
+    assert FileDigests(tmp_path / "home", "/p", AT_ONCE).of(str(file), file.stat()) not in ("remembered", first)
 
 
-def test_a_stored_digest_does_not_start_a_server(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_digest_does_not_start_a_server(place: Place) -> None:
     """Whatever runs as the user could have stored it."""
-    monkeypatch.setattr(file_digests, "_SETTLED", 0)
-    monkeypatch.setattr(file_digests, "_WORTH_KEEPING", 1)
+    place.limits = AT_ONCE
     file = place.write("server.py", "agreed")
     place.servers({"srv": {"command": "python3", "args": ["server.py"]}})
     place.agree("srv")

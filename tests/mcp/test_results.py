@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.strategies import values
+from wave_agent.mcp.mentions import Typed
 from wave_agent.mcp.results import NOTHING, hook_content, shown_content, tool_result
 from wave_agent.mcp.values import McpResult
 
@@ -82,6 +83,13 @@ def test_everything_else_is_named() -> None:
         "[content of type hologram]",
         "[1,000 bytes of this result were dropped: it was too large]",
     ]
+
+
+def test_the_model_is_told_how_a_link_to_a_resource_is_followed() -> None:
+    link = {"type": "resource_link", "uri": "note://1", "name": "one"}
+    shown = tool_result(McpResult(content=(link,)), takes_images=False, server="notes").content
+    assert shown == "[resource note://1: one; to read it, ask the user to write @notes:note://1]"
+    assert list(Typed.mentions("Look at @notes:note://1, please.", ["notes"])) == [("notes", "note://1")]
 
 
 def test_hooks_get_length_and_digest_instead_of_binary_data() -> None:

@@ -66,7 +66,7 @@ def test_what_a_new_guard_would_have_stopped_is_told_with_call_and_reason(projec
     assert "newly blocked (1)\n  PreToolUse Bash rm -rf build" in shown.stdout
     assert "\n      it deletes build/\n" in shown.stdout
     assert "none → block, guard: rm -rf is not allowed here" in shown.stdout
-    assert shown.stderr == ""  # the bar is for terminals
+    assert "[#" not in shown.stderr  # the bar is for terminals
 
 
 def test_effects_are_computed_again_for_a_new_guard(project: Path, tmp_path: Path) -> None:
@@ -147,6 +147,36 @@ def test_each_event_is_told_with_what_was_recorded(project: Path, tmp_path: Path
     assert told["Stop"]["last_assistant_message"] == "All done."
 
 
+def test_calls_and_the_end_of_subagents_are_replayed_as_theirs(project: Path, tmp_path: Path) -> None:
+    task = call("Task", description="look", prompt="Look.", subagent_type="general-purpose")
+    then = [{"name": "end", "command": '[ -e again ] || { touch again; echo "more" >&2; exit 2; }'}]
+    replies = [Reply(tool_calls=[task]), commands("rm -rf build"), "Report.", "Longer report.", "All done."]
+    path = record(project, replies, hooks={"SubagentStop": [{"hooks": then}]})
+    log = tmp_path / "log"
+    guard = [{"name": "guard", "command": f'input=$(cat); echo "$input" >> {log}; echo "$input" | ({GUARD})'}]
+    events = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStop", "Stop")
+    report = backtest(project, *new_hooks(tmp_path, **dict.fromkeys(events, guard)), status=1)
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    inside = [(one["hook_event_name"], one["agent_type"]) for one in told if "agent_id" in one]
+    assert inside == [
+        (event, "general-purpose") for event in ("PreToolUse", "PostToolUse", "SubagentStop", "SubagentStop")
+    ]
+    order = [(one["hook_event_name"], one.get("tool_name")) for one in told if "agent_id" not in one]
+    assert order == [("UserPromptSubmit", None), ("PreToolUse", "Task"), ("PostToolUse", "Task"), ("Stop", None)]
+    assert told.index(next(one for one in told if "agent_id" in one)) == 2  # while the Task call runs
+    assert [one["stop_block_count"] for one in told if one["hook_event_name"] == "SubagentStop"] == [0, 1]
+    kinds = {(one["event"], one["kind"]): one for one in report["findings"]}
+    blocked = {(event, "newly blocked") for event in ("PreToolUse", "PostToolUse")}
+    assert set(kinds) == {*blocked, ("SubagentStop", "newly allowed")}
+    found = kinds["PreToolUse", "newly blocked"]
+    child = path.with_suffix("") / "subagents" / f"{found['agent_id']}.jsonl"
+    assert "rm -rf build" in child.read_text().splitlines()[found["line"] - 1]
+    copied = tmp_path / "copied"
+    shutil.copytree(path.parent, copied)
+    again = backtest(project, *new_hooks(tmp_path, PreToolUse=guard), "--from", str(copied), status=1)
+    assert (again["sessions"], again["events"]) == (1, report["events"])
+
+
 def test_a_hook_reads_a_transcript_that_ends_where_the_event_happened(project: Path, tmp_path: Path) -> None:
     record(project, [commands("echo one"), commands("echo two"), "Done."])
     log = tmp_path / "log"
@@ -212,6 +242,12 @@ def bare(tmp_path: Path) -> str:
     return str(directory)
 
 
+def without_overlay(project: Path) -> dict[str, str]:
+    """An environment in which hooks run in a copy: changes to a directory cannot be kept inside it."""
+    (project / "tmp").mkdir(exist_ok=True)
+    return {"TMPDIR": str(project / "tmp")}
+
+
 def test_hooks_have_no_network_where_the_system_can_cut_it(project: Path, tmp_path: Path, bare: str) -> None:
     record(project, ["Done."])
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -219,7 +255,7 @@ def test_hooks_have_no_network_where_the_system_can_cut_it(project: Path, tmp_pa
         attempt = f'import socket; socket.create_connection(("{place[0]}", {place[1]})).close()'
         connect = f"{shlex.quote(sys.executable)} -c {shlex.quote(attempt)}"
         new = new_hooks(tmp_path, Stop=[{"name": "reach", "command": connect}])
-        reached = backtest(project, *new, PATH=bare)
+        reached = backtest(project, *new, status=None, PATH=bare, **without_overlay(project))
         report = backtest(project, *new)
     assert any("NOT cut" in note for note in reached["notes"])
     assert totals(reached) == {"unchanged": 2}
@@ -228,27 +264,43 @@ def test_hooks_have_no_network_where_the_system_can_cut_it(project: Path, tmp_pa
     assert totals(report) == {"failed": 1, "unchanged": 1}
 
 
-@pytest.mark.parametrize("programs", [None, ["unshare"], []], ids=["all", "unshare", "none"])
+@pytest.mark.parametrize("programs", [None, ["bwrap"], ["unshare"], []], ids=["overlay", "bwrap", "unshare", "none"])
 def test_what_hooks_change_stays_in_the_copy_and_paths_stay_true(
     project: Path, tmp_path: Path, bare: str, programs: list[str] | None
 ) -> None:
     here = """*'"file_path":"'"$CLAUDE_PROJECT_DIR"/*"""
-    inside = f"case $(cat) in {here}) touch seen;; *) echo outside of $PWD >&2; exit 2;; esac"
+    change = "touch seen; echo changed > notes.txt; rm -rf kept; mkdir kept"
+    inside = f"case $(cat) in {here}) {change};; *) echo outside of $PWD >&2; exit 2;; esac"
     (project / "notes.txt").write_text("x")
+    (project / "kept").mkdir()
+    (project / "kept" / "file").write_text("x")
     replies = [
         Reply(tool_calls=[call("Read", file_path="notes.txt")]),
         Reply(tool_calls=[call("Read", file_path="/etc/hosts")]),
     ]
     record(project, [*replies, "Done."])
     new = new_hooks(tmp_path, PreToolUse=[{"name": "inside", "command": inside}])
+    given = {} if programs is None else {**without_overlay(project), "PATH": bare}
     for name in programs or ():
         if found := shutil.which(name):
             (Path(bare) / name).symlink_to(found)
-    report = backtest(project, *new, status=1, **({} if programs is None else {"PATH": bare}))
+    for name in ("rm", "mkdir"):
+        (Path(bare) / name).symlink_to(shutil.which(name) or "")
+    report = backtest(project, *new, status=1, **given)
     assert totals(report)["newly blocked"] == 1
     (finding,) = report["findings"]
     assert (finding["call"], finding["reason"]) == ("/etc/hosts", f"outside of {project}")
-    assert sorted(os.listdir(project)) == ["notes.txt"]
+    assert sorted(set(os.listdir(project)) - {"tmp"}) == ["kept", "notes.txt"]
+    assert ((project / "notes.txt").read_text(), os.listdir(project / "kept")) == ("x", ["file"])
+
+
+def test_a_hook_that_calls_git_changes_no_repository_above_the_project(project: Path, tmp_path: Path) -> None:
+    for words in (["init", "-q", str(tmp_path)], ["-C", str(tmp_path), "symbolic-ref", "HEAD", "refs/heads/trunk"]):
+        subprocess.run(["git", *words], check=True)
+    record(project, ["Done."])
+    move = "git symbolic-ref HEAD refs/heads/other && test $(git symbolic-ref --short HEAD) = other"
+    backtest(project, *new_hooks(tmp_path, Stop=[{"name": "move", "command": move}]))
+    assert (tmp_path / ".git" / "HEAD").read_text() == "ref: refs/heads/trunk\n"
 
 
 def test_no_tool_is_run(project: Path, tmp_path: Path) -> None:
@@ -334,44 +386,25 @@ def test_transcripts_of_another_agent_are_judged_as_well(project: Path, tmp_path
 # ------------------------------------------------------------------------------------------------------------- in parts
 
 
-def test_parts_add_up_to_the_whole_in_any_order_and_with_any_number_of_processes(project: Path, tmp_path: Path) -> None:
-    lines = [f"rm -rf {number}" if number % 3 else f"ls {number}" for number in range(30)]
-    record(project, [commands(*lines), "Done."])
+def test_the_result_does_not_depend_on_the_number_of_processes(project: Path, tmp_path: Path) -> None:
+    lines = [f"rm -rf {number} {'x' * 1000}" if number % 3 else f"ls {number}" for number in range(60)]
+    for _ in range(3):
+        record(project, [commands(*lines), "Done."])
     new = new_hooks(tmp_path, PreToolUse=[{"name": "guard", "command": GUARD}])
-    whole = backtest(project, *new, "--jobs", "1", status=1)
-    assert totals(whole) == {"newly blocked": 20, "unchanged": 42}
-    assert backtest(project, *new, "--jobs", "2")["findings"] == whole["findings"]
-    files = [tmp_path / f"{number}.json" for number in (1, 2, 3)]
-    for number, file in enumerate(files, 1):
-        file.write_text(json.dumps(backtest(project, *new, "--shard", f"{number}/3")))
-    merged = backtest(project, "--merge", *map(str, reversed(files)), status=1)
-    same = ("findings", "totals", "events", "judged", "sessions", "subject")
-    assert {key: merged[key] for key in same} == {key: whole[key] for key in same}
-    assert merged["shards"] == ["1/3", "2/3", "3/3"]
-    assert sorted(merged["durations_ms"])[15] > 0
-    some = wave_hooks(project, "backtest", "--merge", *map(str, files[:2]))
-    assert (some.returncode, "MISSING: part 3/3\n" in some.stdout) == (1, True)
-    twice = wave_hooks(project, "backtest", "--merge", str(files[0]), str(files[0]))
-    assert (twice.returncode, twice.stderr) == (1, "wave: Part 1/3 is given twice.\n")
-
-
-def test_reports_of_different_replays_do_not_add_up(project: Path, tmp_path: Path) -> None:
-    record(project, ["Done."])
-    for name, command in (("a", "true"), ("b", "false")):
-        new = new_hooks(tmp_path, Stop=[{"name": name, "command": command}])
-        (tmp_path / f"{name}.json").write_text(json.dumps(backtest(project, *new)))
-    done = wave_hooks(project, "backtest", "--merge", str(tmp_path / "a.json"), str(tmp_path / "b.json"))
-    assert done.returncode == 1
-    assert "different replays" in done.stderr
+    whole = backtest(project, *new, "--all", "--jobs", "1", status=1)
+    assert totals(whole) == {"newly blocked": 120, "unchanged": 246}
+    several = backtest(project, *new, "--all", "--jobs", "3", status=1)
+    same = ("findings", "totals", "events", "judged", "sessions", "notes")
+    assert {key: several[key] for key in same} == {key: whole[key] for key in same}
+    assert [one["number"] for one in whole["findings"]] == sorted(one["number"] for one in whole["findings"][:40]) * 3
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--shard", "0/2"], ["--shard", "3/2"], ["--shard", "x"], ["--merge"], ["x.json"], ["--merge", "missing.json"],
-     ["--merge", "odd.json"], ["--from", "missing"], ["--jobs", "0"]],
+    [["x.json"], ["--from", "missing"], ["--jobs", "0"], ["--resume", "--all"],
+     ["--scheduler", "local", "--ask-models"]],
 )  # fmt: skip
 def test_a_wrong_command_line_is_told_as_one(project: Path, arguments: list[str]) -> None:
-    (project / "odd.json").write_text('{"findings": 7}')
     done = wave_hooks(project, "backtest", *arguments)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

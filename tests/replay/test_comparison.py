@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.rows import rows
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision, HookEvent
@@ -16,11 +14,8 @@ from wave_agent.replay.comparison import (
     FAILED,
     REWRITTEN,
     UNCHANGED,
-    BacktestReport,
     Judgement,
-    MergeError,
     kind_of,
-    merge_reports,
     present,
     recorded,
 )
@@ -93,25 +88,6 @@ def test_the_difference_is_named_in_the_order_in_which_it_matters(
     before: dict[str, Any], after: dict[str, Any], kind: str
 ) -> None:
     assert kind_of(Judgement(**before), Judgement(**after)) == kind
-
-
-def test_parts_of_different_wholes_do_not_add_up() -> None:
-    with pytest.raises(MergeError, match="do not belong together: 1/2, 2/3"):
-        merge_reports([BacktestReport(shards=("1/2",)), BacktestReport(shards=("2/3",))])
-
-
-def test_parts_of_another_replay_and_parts_given_twice_do_not_add_up() -> None:
-    one, other = BacktestReport(subject="a", shards=("1/2",)), BacktestReport(subject="b", shards=("2/2",))
-    with pytest.raises(MergeError, match="different replays"):
-        merge_reports([one, other])
-    with pytest.raises(MergeError, match="Part 1/2 is given twice"):
-        merge_reports([one, one])
-
-
-def test_a_report_says_which_parts_are_missing() -> None:
-    first, last = BacktestReport(shards=("1/3",)), BacktestReport(shards=("3/3",))
-    assert merge_reports([last, first]).shards == ("1/3", "3/3")
-    assert merge_reports([last, first]).missing == ["2/3"]
 
 
 @rows(

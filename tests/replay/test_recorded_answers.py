@@ -1,5 +1,6 @@
 """Hooks that ask a model, replayed: recorded answers are used, and nothing is guessed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,28 @@ def test_models_are_asked_again_on_demand(project: Path, tmp_path: Path) -> None
     assert (found["newly allowed"], found["newly blocked"]) == (1, 1)
     assert len(server.requests) == 2
     assert report["notes"][0] == "The network was NOT cut: models were asked."
+
+
+def test_the_model_of_an_agent_hook_is_asked_again_and_reads_the_copy_of_the_project(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "rules.txt").write_text("never list")
+    (project / ".env").write_text("canary-7f3a")
+    record(project, [commands("ls"), "Done."])
+    new = new_hooks(tmp_path, PreToolUse=judging("Follow rules.txt.", type="agent"))
+    settings = Path(new[1])
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "permissions": {"deny": ["Read(.env)"]}}))
+    outside = str(tmp_path / "home" / "settings.json")
+    looks = Reply(tool_calls=[call("Read", file_path=path) for path in ("rules.txt", ".env", outside)])
+    with RecordingModelServer.in_thread([looks, OBJECTS]) as server:
+        environment = {"WAVE_BASE_URL": server.base_url, "WAVE_MODEL": "m", "WAVE_API_KEY": "key"}
+        report = backtest(project, *new, "--ask-models", status=1, **environment)
+    assert totals(report)["newly blocked"] == 1
+    assert report["findings"][0]["reason"] == "Hands off."
+    seen = json.dumps(server.requests[1].body)
+    assert "never list" in seen
+    assert "canary-7f3a" not in seen
+    assert seen.count("Not run: ") == 2
 
 
 def test_trace_and_stats_name_the_model_and_its_tokens(project: Path) -> None:

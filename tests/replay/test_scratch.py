@@ -2,10 +2,19 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from wave_agent.replay.scratch import copy_project
+from wave_agent.replay.scratch import ChosenFiles, CopyLimits, choose_files, copy_files, remove_tree
 from wave_agent.replay.worker import relocated
+
+
+def copy_project(
+    project: Path, target: Path, needed: Sequence[str] = (), limits: CopyLimits | None = None
+) -> ChosenFiles:
+    chosen = choose_files(project, needed, limits)
+    assert list(copy_files(project, target, chosen.names)) == []
+    return chosen
 
 
 def write(directory: Path, *names: str) -> None:
@@ -56,12 +65,12 @@ def test_a_git_file_that_points_elsewhere_is_left_out(tmp_path: Path) -> None:
 def test_the_copy_is_bounded_and_what_hooks_need_comes_first(tmp_path: Path) -> None:
     project = tmp_path / "project"
     write(project, *(f"{number}.txt" for number in range(20)), ".wave/guard.sh")
-    made = copy_project(project, tmp_path / "copy", files=5)
-    assert made.files == 5
+    made = copy_project(project, tmp_path / "copy", limits=CopyLimits(files=5))
+    assert len(made.names) == 5
     assert ".wave/guard.sh" in files(tmp_path / "copy")
     assert "everything beyond the limit (too many files, or too large)" in made.left_out
-    small = copy_project(project, tmp_path / "small", total=20)
-    assert 1 <= small.files < 20
+    small = copy_project(project, tmp_path / "small", limits=CopyLimits(total=20))
+    assert 1 <= len(small.names) < 20
 
 
 def test_links_and_modes_stay_and_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
@@ -87,6 +96,22 @@ def test_a_directory_is_exchanged_wherever_a_text_names_it_and_nowhere_else() ->
 
 def test_a_copy_that_stands_in_the_project_does_not_hold_itself(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    write(project, "z/a.txt", "a/b.txt")
-    copy_project(project, project / "copy")
-    assert files(project / "copy") == {"z/a.txt", "a/b.txt"}
+    write(project, "z/a.txt", "a/b.txt", "tmp/wave-backtest-x/needed/c.txt")
+    copy_project(project, project / "tmp" / "wave-backtest-x" / "project")
+    assert files(project / "tmp" / "wave-backtest-x" / "project") == {"z/a.txt", "a/b.txt"}
+
+
+def test_what_a_hook_made_unreadable_is_removed_all_the_same(tmp_path: Path) -> None:
+    write(tmp_path, "run/a/b/c.txt")
+    (tmp_path / "run/a/b").chmod(0)
+    (tmp_path / "run/a").chmod(0o500)
+    remove_tree(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_that_vanishes_or_is_no_file_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert list(copy_files(tmp_path, tmp_path / "copy", ["gone", "pipe"])) == [
+        "gone (No such file or directory)",
+        "pipe (not a file)",
+    ]

@@ -14,7 +14,9 @@ from tests.replay.recorded import commands, record, wave_hooks
 from wave_agent.replay.drawing import draw
 from wave_agent.replay.lines import lines_of, parse_lines
 from wave_agent.replay.page import page
+from wave_agent.replay.subagent_lines import subagents_in
 from wave_agent.replay.timeline import Timeline, timeline
+from wave_agent.testing import Reply, call
 
 GUARD = 'case $(cat) in *"rm -rf"*) echo "rm -rf is not allowed here" >&2; exit 2;; esac'
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\x1b]0;owned\x07\u202e\'"&lt; -->'
@@ -25,7 +27,8 @@ def hooks(**events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def seen(path: Path) -> Timeline:
-    return timeline(path.stem, lines_of(path))
+    lines = lines_of(path)
+    return timeline(path.stem, lines, subagents_in(lines))
 
 
 @pytest.fixture
@@ -224,3 +227,33 @@ def test_in_a_browser_hostile_text_does_nothing(program: str, hostile: Path, tmp
         )
         assert tab.evaluate("window.owned === undefined")
         assert any("Content Security Policy" in complaint for complaint in tab.complaints)
+
+
+def test_what_subagents_did_is_shown_in_its_place(project: Path) -> None:
+    task = call("Task", description="look", prompt="Look closely.", subagent_type="general-purpose")
+    own = hooks(PreToolUse=[{"name": "guard", "command": GUARD}])
+    replies = [Reply(tool_calls=[task]), commands("echo inside"), "Report.", "All done."]
+    path = record(project, replies, hooks=own)
+    done = wave_hooks(project, "trace", COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    wanted = [
+        "prompt Go.",
+        "model  calls Task",
+        "hook   guard on PreToolUse",
+        "tool   Task Look closely.",
+        "note   ↳ general-purpose: task: Look closely.",
+        "model  ↳ general-purpose: calls Bash",
+        "hook   ↳ general-purpose: guard on PreToolUse",
+        "tool   ↳ general-purpose: Bash echo inside",
+        "model  ↳ general-purpose: Report.",
+        "model  All done.",
+    ]
+    lines = done.stdout.splitlines()
+    places = [next(at for at, line in enumerate(lines) if want in line) for want in wanted]
+    assert places == sorted(places)
+    assert "1 prompt, 2 hook runs" in lines[0]
+    found = seen(path)
+    assert {span.turn for span in found.spans} == {1}
+    (inside,) = (span for span in found.spans if "echo inside" in span.title)
+    assert inside.agent_id in page(found)
+    assert f"of subagents/{inside.agent_id}.jsonl" in page(found)

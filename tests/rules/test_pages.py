@@ -9,6 +9,7 @@ from wave_agent.hooks.events import HookEvent
 from wave_agent.hooks.semantics import merge
 from wave_agent.permissions.decision import JudgedCall, PermissionMode, Rules, ToolKind, decide, suggestions
 from wave_agent.permissions.hosts import allowed_hosts
+from wave_agent.rules.pages import page_rules
 from wave_agent.rules.rule import Places, Purpose, RuleError, parse_rule
 
 PLACES = Places("/srv/project", "/home/me")
@@ -108,10 +109,26 @@ def test_the_narrowest_rule_is_offered_first() -> None:
         return suggestions(call, PLACES)
 
     assert offered("https://Docs.Example/x") == ("WebFetch(domain:docs.example)", "WebFetch")
-    assert offered("http://[::1]/x") == ("WebFetch(domain:::1)", "WebFetch")
+    assert offered("http://[::1]/x") == ("Net(::1)", "WebFetch")
     assert offered("nonsense") == ("WebFetch",)
 
 
 def test_allow_rules_that_name_hosts_open_the_sandbox_for_them() -> None:
     rules = tuple(map(parse_rule, ["Net(a.example)", "Net(*.b.example)", "Net(::1)", "Net", "WebFetch(c.example)"]))
     assert allowed_hosts(rules) == ("a.example", "*.b.example", "[::1]")
+
+
+@rows(
+    ("url", "offered"),
+    [
+        ("https://docs.example/a", ("WebFetch(domain:docs.example)",)),
+        ("https://93.184.216.34/", ("WebFetch(domain:93.184.216.34)",)),
+        ("http://127.0.0.1:8000/", ("Net(127.0.0.1)",)),
+        ("http://localhost:8000/", ("Net(localhost)",)),
+        ("http://app.localhost/", ("Net(app.localhost)",)),
+        ("http://192.168.1.1/", ("Net(192.168.1.1)",)),
+        (5, ()),
+    ],
+)
+def test_the_rules_that_are_offered_would_permit_the_page(url: object, offered: tuple[str, ...]) -> None:
+    assert page_rules(url) == offered

@@ -51,6 +51,28 @@ def test_an_allow_rule_for_one_mcp_tool_permits_no_other() -> None:
     assert not matches("mcp__files__read", "mcp__files__read__and_delete", Purpose.PERMIT)
 
 
+@rows("purpose", BOTH)
+@rows(
+    ("rule", "skill", "args", "expected"),
+    [
+        ("Skill(deploy)", "deploy", "", True),
+        ("Skill(deploy)", " /Deploy ", "", True),
+        ("Skill(/deploy)", "deploy", "now", True),
+        ("Skill(deploy)", "deploy-all", "", False),
+        ("Skill(deploy*)", "deploy-all", "", True),
+        ("Skill(deploy *)", "deploy", "", True),
+        ("Skill(deploy *)", "deploy", "prod", True),
+        ("Skill(deploy prod)", "deploy", "prod", True),
+        ("Skill(deploy prod)", "deploy", "test", False),
+        ("Skill", "deploy", "", True),
+    ],
+)
+def test_a_rule_for_skills_speaks_of_their_names(
+    rule: str, skill: str, args: str, expected: bool, purpose: Purpose
+) -> None:
+    assert matches(rule, "Skill", purpose, skill=skill, args=args) is expected
+
+
 # ----------------------------------------------------------------------------------------------------------------- Bash
 
 
@@ -342,6 +364,11 @@ def test_what_is_not_a_rule_is_refused_with_an_example(text: str) -> None:
         parse_rule(text)
 
 
+def test_a_rule_for_an_mcp_tool_takes_no_pattern():
+    with pytest.raises(RuleError, match='write "mcp__git" for all tools of that server or "mcp__git__TOOL" for one'):
+        parse_rule("mcp__git__log(main)")
+
+
 def test_the_name_of_an_mcp_tool_is_written_as_the_model_sees_it() -> None:
     with pytest.raises(RuleError, match=r"in the name of an MCP tool, write _ for characters like \."):
         parse_rule("mcp__files__a.b")
@@ -447,3 +474,16 @@ def test_a_search_without_a_path_begins_where_the_agent_was_started() -> None:
     assert parse_rule("Grep(pkg/**)").matches("Grep", {"path": "src"}, places)
     assert parse_rule("Grep(pkg)").matches("Grep", {}, places)
     assert not parse_rule("Grep(src)").matches("Grep", {}, places)
+
+
+@rows(
+    ("rule", "advice"),
+    [
+        ("Red(.env)", r"Red takes no pattern; did you mean Read\(\.env\)\?$"),
+        ("skil(x)", r"did you mean Skill\(x\)\?$"),
+        ("Frobnicate(x)", r'only Bash, Read, .* take a pattern; write "Frobnicate" for every call of that tool$'),
+    ],
+)
+def test_a_pattern_where_none_belongs_is_refused_with_the_rule_that_was_meant(rule: str, advice: str) -> None:
+    with pytest.raises(RuleError, match=advice):
+        parse_rule(rule)

@@ -10,7 +10,9 @@ from tests.screen.stage import Stage, hooks, stage
 from tests.waiting import until
 from wave_agent import ModelError
 from wave_agent.hooks import allow, deny
+from wave_agent.messages import ToolBlock
 from wave_agent.screen.answer import AnswerText
+from wave_agent.screen.conversation import HEAVY, LIGHT, MANY
 from wave_agent.screen.entries import ErrorEntry, HookLine, Info, ReasoningEntry, UserPrompt, Warning_
 from wave_agent.screen.todo_card import TodoCard
 from wave_agent.screen.tool_card import State, ToolCard
@@ -239,36 +241,90 @@ async def test_it_follows_the_stream_until_the_user_scrolls_away_and_then_stays(
 
 
 async def test_a_long_answer_is_drawn_in_pieces_and_loses_nothing(project: Path):
-    text = "\n\n".join(f"Paragraph number {number} with a few more words in it." for number in range(300))
+    text = "\n\n".join(f"Paragraph number {number} with a few more words in it." for number in range(150))
     async with stage(project, [text]) as on:
         await on.say("Much.")
-        pieces = [entry for entry in on.entries if isinstance(entry, AnswerText)]
-        assert len(pieces) > 1
-        assert text.endswith("".join(piece.text for piece in pieces))
-        assert sum(piece.weight for piece in pieces) < 300  # the others have left the screen
-        for _ in range(20):
-            await on.press("ctrl+home")
-            await on.pilot.pause()
-            if "Paragraph number 0 " in on.screen:
-                break
+        await on.sees("Paragraph number 149 ")
+        assert text.endswith(answers(on))
+        assert on.conversation.weight < HEAVY + LIGHT  # the others have left the screen
+        await on.press("ctrl+home")
         await on.sees("Paragraph number 0 ")
-        assert "".join(entry.text for entry in on.entries if isinstance(entry, AnswerText)) == text
+        read = set[str]()
+        while "Paragraph number 149 " not in on.screen:
+            read.update(on.screen.split("\n"))
+            await on.press("pagedown")
+            await on.pilot.pause()
+        read.update(on.screen.split("\n"))
+        missing = [number for number in range(150) if not any(f"Paragraph number {number} " in line for line in read)]
+        assert missing == []
+
+
+def answers(on: Stage) -> str:
+    return "".join(entry.text for entry in on.entries if isinstance(entry, AnswerText))
+
+
+SHAPES = {
+    "lines": "Some words about the parser, which reads tokens one by one.\n",
+    "one line": "Some words about the parser, which reads tokens one by one. ",
+    "list": "- an item of a list\n",
+    "table": "| a cell | another cell |\n",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_an_answer_without_blank_lines_is_drawn_in_pieces_too(project: Path, shape: str):
+    start = "| a | b |\n|---|---|\n" if shape == "table" else ""
+    text = start + SHAPES[shape] * (30_000 // len(SHAPES[shape])) + "the end"
+    async with stage(project, [Reply(text)]) as on:
+        await on.say("Much.")
+        await on.sees("the end")
+        assert max(len(entry.text) for entry in on.entries if isinstance(entry, AnswerText)) < 3000
+        assert on.conversation.weight < HEAVY + LIGHT
+        assert len(list(on.conversation.query("*"))) < 1000
+        assert len(answers(on)) < 15_000  # of 30,000 characters
+
+
+async def test_an_answer_that_streams_below_the_view_is_not_drawn_until_one_goes_there(project: Path):
+    gate = asyncio.Event()
+    long = "\n\n".join(f"sentence {number}" for number in range(1000))
+    replies = ["\n\n".join(f"paragraph {number}" for number in range(60)), Reply(long, gate=gate)]
+    async with stage(project, replies, size=(80, 24)) as on:
+        await on.say("One.")
+        await on.send("Two.")
+        await on.sees("> Two.")
+        await on.press("pageup", "pageup")
+        place = on.conversation.scroll_offset.y
+        gate.set()
+        await on.idle()
+        assert on.conversation.scroll_offset.y == place
+        assert on.conversation.weight < HEAVY + LIGHT
+        while "sentence 60" not in on.screen:
+            await on.press("pagedown")
+            await on.pilot.pause()
+        await on.press("ctrl+end")
+        await on.sees("sentence 999")
+        assert on.conversation.is_following
 
 
 async def test_a_long_conversation_keeps_few_widgets_and_brings_the_others_back(project: Path):
     async with stage(project, size=(80, 24)) as on:
-        await on.conversation.fill([partial(Info, f"line {number}") for number in range(100)])
-        await on.until(lambda: "line 99" in on.screen)
+        await on.conversation.fill([partial(Info, f"line {number}") for number in range(400)])
+        await on.until(lambda: "line 399" in on.screen)
         assert len(on.entries) == 40
-        await on.press("ctrl+home")
+        await on.press(*["pageup"] * 4)
         await on.until(lambda: len(on.entries) == 80)
-        assert "line 60" in on.screen  # what was in view stays in view
-        await on.press("ctrl+home")
-        await on.until(lambda: len(on.entries) == 100)
+        await on.sees("line 360")  # what was in view stays in view
+        for _ in range(20):
+            await on.press("pageup")
+            await on.pilot.pause()
+        assert len(on.entries) <= MANY // 2 + 40
+        assert "line 399" not in on.screen
         await on.press("ctrl+home")
         await on.sees("line 0")
+        assert len(on.entries) <= MANY // 2 + 40
         await on.press("ctrl+end")
-        await on.sees("line 99")
+        await on.sees("line 399")
+        assert on.conversation.is_following
 
 
 async def test_what_was_said_long_ago_leaves_the_screen_and_can_be_brought_back(project: Path):
@@ -279,9 +335,23 @@ async def test_what_was_said_long_ago_leaves_the_screen_and_can_be_brought_back(
         await on.until(lambda: on.conversation.is_following)
         await on.conversation.add(Info("last"))
         assert len(on.entries) < 170
-        left = len(on.entries)
         await on.press("ctrl+home")
-        await on.until(lambda: len(on.entries) > left)
+        await on.sees("line 0")
+
+
+async def test_a_card_that_left_the_screen_while_it_ran_is_up_to_date_when_it_is_back(project: Path):
+    async with stage(project, size=(80, 24)) as on:
+        card = ToolCard(ToolBlock("one", "Bash", {"command": "make"}), str(project))
+        await on.conversation.add(card)
+        for number in range(100):
+            await on.conversation.add(Info(f"line {number}"))
+        await on.until(lambda: card not in on.entries)
+        await on.press("ctrl+home")
+        await on.sees("◌ Bash make")
+        on.conversation.latest(card).output("begun\n")
+        await on.sees("  begun")
+        on.conversation.latest(card).finish(ToolBlock("one", "Bash", {"command": "make"}, "done\n", True))
+        await on.sees("● Bash make")
 
 
 async def test_the_cards_can_be_walked_by_keyboard(project: Path):
@@ -343,4 +413,4 @@ async def test_it_is_waited_for_all_that_happened(project: Path):
     async with stage(project, ["word " * 500]) as on:
         await on.send("Much.")
         await settled(on)
-        assert on.entry(AnswerText).text == "word " * 500
+        assert answers(on) == "word " * 500

@@ -23,7 +23,7 @@ async def test_what_a_command_runs_is_a_card_and_its_output_goes_into_the_prompt
     write(project / "a.txt", "text-7")
     async with stage(project, ["done"]) as on:
         await on.say("/go")
-        assert on.model.requests[0].messages[-1]["content"] == "Go.\ntext-7"
+        assert on.model.requests[0].messages[-1]["content"] == ('Go.\n<output command="cat a.txt">\ntext-7\n</output>')
         assert on.said(UserPrompt) == ["> /go"]
         card = on.entry(ToolCard)
         assert card.state is State.DONE
@@ -59,7 +59,8 @@ async def test_skills_and_commands_are_listed_with_what_was_left_out(project: Pa
         await on.send("/agents")
         await on.sees("tests things")
         await on.sees("explores my way")
-        assert on.screen.count("built in") == 1  # the file takes the place of the other one
+        assert on.screen.count("built in") == 1
+        assert "the built-in one is replaced: /" in on.screen
 
 
 async def test_without_any_the_views_say_how_to_add_one(project: Path):
@@ -84,6 +85,13 @@ async def test_init_sends_the_prompt_that_ships_with_the_program(project: Path):
 async def test_a_line_for_the_memory_of_the_project_is_asked_about_and_written(project: Path):
     write(project / "AGENTS.md", "# Here\n")
     async with stage(project) as on:
+        await on.send("#Use tabs.")
+        await on.until(lambda: on.asks(PermissionDialog) is not None)
+        assert "Add this line to AGENTS.md?" in on.screen
+        assert "tell the model" not in on.screen
+        await on.press("n")
+        await on.idle()
+        assert on.said(Warning_)[-1] == "! Shown only to you: Not added to AGENTS.md: you said no."
         await on.send("#Use tabs.")
         await on.until(lambda: on.asks(PermissionDialog) is not None)
         await on.press("y")

@@ -215,6 +215,7 @@ class AskingHost(FakeMcpHost):
         *,
         progress: Progress | None = None,
         elicit: Elicit | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> McpResult:
         assert elicit is not None
         assert progress is not None

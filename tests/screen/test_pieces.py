@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from wave_agent.messages import ToolBlock
 from wave_agent.permissions.decision import Allow, Deny
 from wave_agent.screen.attachments import Attachment, attach, split
-from wave_agent.screen.completion import CompletionItem, Files, complete
+from wave_agent.screen.completion import CompletionItem, complete
 from wave_agent.screen.cost import shown, tokens
 from wave_agent.screen.diff import change_of, counts, diff_in, numbered
+from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import KEYS, Where, actions
 from wave_agent.screen.pastes import Pastes
@@ -50,6 +51,29 @@ def test_no_piece_ends_inside_of_code_unless_the_code_is_very_long():
     assert Segmenter(long=10).feed(f"{code}\nafter\n\nlast\n") == [f"{code}\n", "after\n\nlast\n"]
     short = Segmenter(long=10, long_code=3).feed("```py\n1\n2\n3\n4\n```\n")
     assert short == ["```py\n1\n2\n3\n```\n", "```py\n4\n```\n"]
+
+
+@given(
+    st.lists(st.sampled_from(["word ", "x" * 50, "\n", "- item\n", "    deep\n", "| a | b |\n", "```\n"]), max_size=200)
+)
+def test_no_piece_is_much_longer_than_twice_the_limit_without_code(parts: list[str]):
+    text = "".join(part for part in parts if part != "```\n")
+    assert all(len(piece) <= 9 * 20 for piece in Segmenter(long=20, long_code=4).feed(text))
+    assert all(len(piece) <= 200 + 4 * 9 * 20 for piece in Segmenter(long=20, long_code=4).feed("".join(parts)))
+
+
+def test_a_table_and_a_code_block_go_on_in_the_next_piece():
+    rows = "| one | two |\n" * 5
+    first, second, *_ = Segmenter(long=20).feed(f"| a | b |\n|---|---|\n{rows}")
+    assert first.startswith("| a | b |\n|---|---|\n| one")
+    assert second.startswith("| a | b |\n|---|---|\n| one")
+    first, second, *_ = Segmenter(long=20).feed("```js\n" + "x" * 150 + "\n```\n")
+    assert (first, second) == ("```js\n" + "x" * 80 + "\n```\n", "```js\n" + "x" * 70 + "\n```\n")
+
+
+def test_a_line_goes_on_in_the_next_piece_at_a_blank():
+    assert Segmenter(long=5).feed("one two three four") == ["one two three ", "four"]
+    assert Segmenter(long=5).feed("- one two\n  three\n- four") == ["- one two\n  three\n", "- four"]
 
 
 # Foreign text
@@ -126,20 +150,58 @@ def test_names_that_begin_so_come_first(tmp_path: Path):
     for name in ("a/xpars.py", "parse.py", "pars/z.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    files = Files(str(tmp_path))
+    files = FileIndex(str(tmp_path))
     assert files.stale
     files.refresh()
     assert not files.stale
-    assert files.matching("pars") == ["parse.py", "a/xpars.py", "pars/z.py"]
+    assert files.matching("pars", 8) == ["parse.py", "a/xpars.py", "pars/z.py"]
     found = complete("look at @pars", [], files)
     assert found is not None
     assert (found.start, found.candidates[0].insert, found.submits) == (8, "@parse.py ", False)
     assert complete("mail me@pars", [], files) is None
 
 
+def test_every_file_is_found_in_whichever_block_it_is(tmp_path: Path):
+    for name in ("a", "İx", "Ab", "d/ab", "d/xab", "d/e/ab", "ab.d/x", "z/İ/q", "z/y"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "ignored").touch()
+    (tmp_path / ".gitignore").write_text("ignored\n")
+    (tmp_path / "link").symlink_to("a")
+    for block in (1, 2, 3, 100):
+        files = FileIndex(str(tmp_path), block=block)
+        files.refresh()
+        assert files.matching("AB", 8) == ["Ab", "d/ab", "d/e/ab", "d/xab", "ab.d/x"]
+        assert files.matching("ab", 2) == ["Ab", "d/ab"]
+        assert files.matching("İ", 8) == ["İx", "z/İ/q"]
+        assert files.matching("link", 8) == ["link"]
+        assert files.matching("ignored", 8) == []
+        assert len(files.matching("", 99)) == 11
+
+
+def test_files_are_listed_again_by_one_thread_and_no_more_than_a_twentieth_of_the_time(tmp_path: Path):
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 1.0
+        return now
+
+    files = FileIndex(str(tmp_path), clock)
+    files.refresh()  # takes a second
+    (tmp_path / "new").touch()
+    assert not files.stale
+    now += 10
+    assert not files.stale
+    now += 20
+    assert files.stale
+    files.refresh()
+    assert files.matching("new", 8) == ["new"]
+
+
 def test_commands_are_completed_at_the_start_only(tmp_path: Path):
     commands = [CompletionItem("/help"), CompletionItem("/hooks"), CompletionItem("/exit")]
-    files = Files(str(tmp_path))
+    files = FileIndex(str(tmp_path))
     found = complete("/h", commands, files)
     assert found is not None
     assert [one.insert for one in found.candidates] == ["/help", "/hooks"]

@@ -108,7 +108,7 @@ async def test_a_slash_completes_commands_tab_takes_one_and_enter_sends_it(proje
         await on.type("/co")
         await on.until(lambda: listed(on) == ["/compact", "/cost"])
         await on.press("down", "tab")
-        assert on.box.text == "/cost"
+        assert on.box.text == "/cost "  # ready for an argument
         assert listed(on) == []
         await on.press("ctrl+u")
         await on.type("/cos")

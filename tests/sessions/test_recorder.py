@@ -205,7 +205,8 @@ def test_what_is_for_the_user_alone_is_a_line_of_our_own(session: Session) -> No
     assert notice == {"type": "system", "subtype": "notice", "content": "look", "level": "info"}
     assert (run.pop("run"), len(run.pop("chain"))) == (1, 64)
     assert run == {"type": "system", "subtype": "hook_run", **msgspec.to_builtins(hook_run(reason="why"))} | {
-        "deferred": []
+        "deferred": [],
+        "calls": [],
     }
 
 

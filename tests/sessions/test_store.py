@@ -8,8 +8,11 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Thread, get_ident
+from time import sleep
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Error, Event
 from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.sessions.recorder import FileSessionStore, load_session, transcript_file
+from wave_agent.system.fairness import fairness
 from wave_agent.system.private_files import keep_private, make_private, open_private
 from wave_agent.tools.custom import tool
 
@@ -391,10 +395,12 @@ class Watched(FileSessionStore):
     def __init__(self, path: Path, **more: Any) -> None:
         super().__init__(path, **more)
         self.synced: list[str] = []
+        self.threads: set[int] = set()
 
     def sync(self) -> None:
         super().sync()
         self.synced.append(self.path.read_text())
+        self.threads.add(get_ident())
 
 
 class Broken(FileSessionStore):
@@ -429,17 +435,58 @@ async def with_store(
         return await agent.send_message("go"), stores[0]
 
 
+@contextmanager
+def agents_beside(number: int) -> Generator[None]:
+    """That many other agents are at work on this event loop."""
+    with ExitStack() as working:
+        for _ in range(number):
+            working.enter_context(fairness().at_work())
+        yield
+
+
+@pytest.mark.parametrize("others", [0, 1])
 async def test_a_call_is_on_disk_before_its_effect_and_everything_at_the_end_of_the_turn(
-    tmp_path: Path, home: Path
+    tmp_path: Path, home: Path, others: int
 ) -> None:
     made: list[Any] = []
     asked = Reply("I act.", [call("act", what="it")])
-    result, store = await with_store(tmp_path / "project", made, Watched, asked, "Done.")
+    with agents_beside(others):
+        result, store = await with_store(tmp_path / "project", made, Watched, asked, "Done.")
     assert isinstance(store, Watched)
+    is_beside = bool(store.threads - {get_ident()})
+    assert is_beside == bool(others), "one that is alone is not woken by a thread; others go on meanwhile"
     assert result.status == "completed"
     assert '"name":"act","input":{"what":"it"}' in made[0]
     assert "Done." not in made[0]
     assert '"text":"Done."' in store.synced[1]
+
+
+class Slow(Watched):
+    def sync(self) -> None:
+        sleep(0.06)  # what is measured
+        super().sync()
+
+
+async def test_a_slow_disk_keeps_nothing_else_waiting_after_the_first_time(tmp_path: Path, home: Path) -> None:
+    asked = [Reply("I act.", [call("act", what=str(time))]) for time in range(2)]
+    _, store = await with_store(tmp_path / "project", [], Slow, *asked, "Done.")
+    assert isinstance(store, Slow)
+    assert store.threads - {get_ident()}
+
+
+def test_a_record_that_is_written_during_a_sync_is_not_taken_for_safe(tmp_path: Path) -> None:
+    store = FileSessionStore(tmp_path / "a.jsonl")
+    store.append({"type": "one"})
+    store.sync()
+    syncing = [Thread(target=store.sync) for _ in range(4)]
+    for number, thread in enumerate(syncing):
+        store.append({"type": str(number)})
+        thread.start()
+    for thread in syncing:
+        thread.join()
+    store.sync()
+    store.close()
+    assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 5
 
 
 async def test_a_tool_that_only_reads_waits_for_no_disk(tmp_path: Path, home: Path) -> None:
@@ -449,11 +496,15 @@ async def test_a_tool_that_only_reads_waits_for_no_disk(tmp_path: Path, home: Pa
     assert len(store.synced) == 2, "at the end of the turn, and of the agent"
 
 
-async def test_what_cannot_be_brought_to_disk_is_told_and_the_tool_does_not_run(tmp_path: Path, home: Path) -> None:
+@pytest.mark.parametrize("others", [0, 1])
+async def test_what_cannot_be_brought_to_disk_is_told_and_the_tool_does_not_run(
+    tmp_path: Path, home: Path, others: int
+) -> None:
     made: list[Any] = []
     heard: list[Event] = []
     asked = Reply("I act.", [call("act", what="it")])
-    result, _ = await with_store(tmp_path / "project", made, Broken, asked, "Done.", heard=heard)
+    with agents_beside(others):
+        result, _ = await with_store(tmp_path / "project", made, Broken, asked, "Done.", heard=heard)
     assert made == []
     assert result.status == "error"
     assert "Input/output error" in str(result.error)

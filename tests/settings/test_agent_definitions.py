@@ -17,6 +17,7 @@ from wave_agent.settings.agent_definitions import (
     definitions_in,
     placed,
 )
+from wave_agent.settings.built_in_agents import with_built_in_limits
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.layers import ExtensionKind
 
@@ -190,3 +191,25 @@ def test_the_files_of_a_session_become_definitions() -> None:
     assert [str(one) for one in problems] == [
         "/p/b.md:2: description: is missing: it says when to use the subagent. The subagent is left out"
     ]
+
+
+@rows(
+    ("name", "tools", "of_project", "kept"),
+    [
+        ("explore", None, True, ("Read", "Glob", "Grep")),
+        ("Explore", ("Grep", "Write"), True, ("Grep",)),
+        ("explore", ("Read",), True, ("Read",)),
+        ("explore", ("Write",), True, ()),
+        ("explore", ("Write",), False, ("Write",)),
+        ("general-purpose", None, True, None),
+        ("other", ("Write",), True, ("Write",)),
+    ],
+)
+def test_only_a_definition_of_the_user_can_give_more_tools_to_a_built_in_type(
+    name: str, tools: tuple[str, ...] | None, of_project: bool, kept: tuple[str, ...] | None
+) -> None:
+    given = AgentDefinition(name=name, description="d", tools=tools, source="x.md")
+    found = with_built_in_limits({name: given}, [name] if of_project else [])
+    assert found.definitions[name].tools == kept
+    assert len(found.notices) == (of_project and name != "other")
+    assert ("for more, give it another name" in "".join(found.notices)) is (of_project and tools != kept)

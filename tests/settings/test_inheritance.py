@@ -98,8 +98,14 @@ def test_the_project_hooks_stay_and_are_trusted_as_above(project: Project) -> No
 def test_turns_are_limited_as_above(project: Project) -> None:
     line = "wave -p inner --max-turns 9 --output-format json"
     looks = [Reply(tool_calls=[call("Glob", pattern="*")]) for _ in range(2)]
-    with serving(Reply(tool_calls=[call("Bash", command=line)]), *looks, "Outer.") as server:
-        result = nested(project, server, "--max-turns", "2")
+    with serving(Reply(tool_calls=[call("Bash", command=line)]), *looks) as server:
+        flags = ("--allowed-tools", "Bash", "--max-turns", "3", "--output-format", "json")
+        done = project.wave("-p", "outer", *flags, server=server)
+    assert (done.returncode, len(server.requests)) == (4, 3)
+    outer = json.loads(done.stdout)
+    blocks = [block for message in outer["messages"] for block in message["blocks"] if block["type"] == "tool"]
+    result = blocks[0]["result"]
+    assert outer["turns"] == 3
     assert '"status": "max_turns"' in result
     assert '"turns": 2' in result
 

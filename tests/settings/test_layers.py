@@ -72,6 +72,7 @@ RIGHT: list[tuple[str, str, Any, Any]] = [
     ("strictHooks", "strict_hooks", True, True),
     ("strictHooks", "strict_hooks", False, False),
     ("cleanupPeriodDays", "cleanup_days", 7, 7),
+    ("sessions.identity", "record_identity", False, False),
     ("compat.claude", "compat_claude", False, False),
     ("compat.claude", "compat_claude", True, True),
     ("httpHooks.hosts", "http_hosts", ["a", "b"], ("a", "b")),
@@ -113,6 +114,8 @@ TAKES: dict[str, tuple[type, ...]] = {
     "strictHooks": (bool,),
     "allowManagedHooksOnly": (bool,),
     "cleanupPeriodDays": (int,),
+    "sessions": (dict,),
+    "sessions.identity": (bool,),
     "compat": (dict,),
     "compat.claude": (bool,),
     "httpHooks": (dict,),
@@ -205,13 +208,21 @@ def test_comments_and_the_schema_are_no_unknown_keys() -> None:
     assert merged(user={"//": "why", "// model": "x", "$schema": "https://example.com"}) == Settings()
 
 
+def test_a_project_cannot_shorten_the_life_of_other_projects_sessions() -> None:
+    found = merged(user={"cleanupPeriodDays": 60}, project={"cleanupPeriodDays": 1})
+    assert found.cleanup_days == 60
+    assert "only user settings and managed settings can set this" in str(found.issues[0])
+
+
 def test_every_documented_key_is_known() -> None:
     assert set(MCP_SETTINGS) == set(MCP_KEYS)
     assert set(KEYS) == {
         *("hooks", "env", "permissions", "model", "baseUrl", "models", "maxStopBlocks", "strictHooks", "compat"),
         *("httpHooks", "allowManagedHooksOnly", "cleanupPeriodDays", "sandbox", "$schema", "api", "apiKeyHelper"),
         "hookModel",
+        "sessions",
         "disableAllHooks",
+        "telemetry",
         *("mcpServers", "allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"),
         *("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers"),
     }

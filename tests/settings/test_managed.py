@@ -254,3 +254,64 @@ def test_a_foundation_says_what_managed_settings_took_away(tmp_path: Path, manag
     options = Options(workdir=tmp_path / "project", managed_file=managed, permission_mode="default")
     foundation = lay_foundation(options, {"WAVE_HOME": str(tmp_path / "home")})
     assert (foundation.mode, len(foundation.notices)) == ("plan", 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- drop-ins
+
+
+def drop_in(managed: Path, name: str, content: Any) -> Path:
+    return write(managed.parent / "settings.d" / name, content)
+
+
+def test_drop_ins_are_read_by_name_after_the_file_and_their_values_win(tmp_path: Path, managed: Path) -> None:
+    write(managed, {"model": "file", "env": {"A": "file"}, "permissions": {"deny": ["Bash(rm:*)"]}})
+    drop_in(managed, "20-late.json", {"model": "late", "permissions": {"deny": ["Bash(dd:*)"]}})
+    drop_in(managed, "10-early.json", {"model": "early", "env": {"A": "early"}})
+    settings = gather(tmp_path, managed)
+    assert (settings.model, settings.env) == ("late", {"A": "early"})
+    assert [rule.text for rule in settings.rules.deny] == ["Bash(rm:*)", "Bash(dd:*)"]
+
+
+def test_drop_ins_need_no_file_beside_them(tmp_path: Path, managed: Path) -> None:
+    drop_in(managed, "guard.json", {"hooks": {"PreToolUse": ["./guard.sh"]}})
+    hooks = gather(tmp_path, managed).hooks.hooks
+    assert [(hook.layer, hook.on_failure) for hook in hooks] == [(Layer.MANAGED, OnFailure.BLOCK)]
+
+
+def test_other_files_among_the_drop_ins_are_not_settings(tmp_path: Path, managed: Path) -> None:
+    for name in (".hidden.json", "guard.json~", "guard.json.dpkg-old", "README"):
+        drop_in(managed, name, {"model": "wrong"})
+    assert gather(tmp_path, managed).model is None
+
+
+@pytest.mark.parametrize("content", ["{", '{"hooks": {"PreToolUse": [{"hooks": [{"command": 5}]}]}}'])
+def test_a_broken_drop_in_stops_the_start(tmp_path: Path, managed: Path, content: str) -> None:
+    drop_in(managed, "guard.json", {}).write_text(content)
+    with pytest.raises(SettingsError, match=r"settings\.d/guard\.json"):
+        gather(tmp_path, managed).require_usable()
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "writable"])
+def test_drop_ins_that_cannot_be_relied_on_stop_the_start(tmp_path: Path, managed: Path, kind: str) -> None:
+    directory = managed.parent / "settings.d"
+    managed.parent.mkdir()
+    if kind == "file":
+        directory.write_text("")
+    elif kind == "link":
+        directory.symlink_to(tmp_path / "nowhere")
+    else:
+        drop_in(managed, "guard.json", {})
+        directory.chmod(0o777)
+    with pytest.raises(SettingsError, match=r"settings\.d"):
+        gather(tmp_path, managed)
+
+
+async def test_the_agent_may_not_add_a_drop_in(tmp_path: Path, managed: Path) -> None:
+    write(managed, {})
+    target = managed.parent / "settings.d" / "zz.json"
+    model = ScriptedModel([Reply(tool_calls=[call("Write", file_path=str(target), content="{}")]), "Done."])
+    options = Options(workdir=tmp_path, managed_file=managed, model_client=model, permission_mode="bypassPermissions")
+    async with Agent.from_options(options) as agent:
+        await agent.send_message("Go.")
+    assert "settings.d/zz.json" in model.requests[-1].messages[-1]["content"]
+    assert not target.exists()

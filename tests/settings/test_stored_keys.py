@@ -15,7 +15,15 @@ from wave_agent.agent.options import Options, lacks_model, lay_foundation
 from wave_agent.errors import SettingsError
 from wave_agent.models.nearby import origin_of
 from wave_agent.settings.layers import Settings
-from wave_agent.settings.stored_keys import StoredKey, key_problem, put_into_keyring, store_key, stored_key
+from wave_agent.settings.stored_keys import (
+    StoredKey,
+    forget_key,
+    key_problem,
+    put_into_keyring,
+    store_key,
+    stored_key,
+    stored_origins,
+)
 from wave_agent.testing import Reply, ScriptedModel, call
 
 URL = "https://api.example.com/v1"
@@ -185,6 +193,7 @@ def get_password(service, user):
     if not os.path.exists(_file()): return None
     with open(_file()) as file: kept = json.load(file)
     return kept[2] if kept[:2] == [service, user] else None
+def delete_password(service, user): os.remove(_file())
 """
 
 
@@ -208,6 +217,24 @@ def test_a_key_in_the_keyring_is_in_no_file_of_ours(home: Path, ring: Path) -> N
     assert json.loads(ring.read_text()) == ["wave-agent", "https://api.example.com", KEY]
     assert stored_key(home, URL) == KEY
     assert stored_key(home, "https://evil.example/v1") is None
+
+
+def test_a_key_is_forgotten_in_the_keyring_too_and_the_others_stay(
+    home: Path, ring: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_into_keyring(origin_of(URL), KEY)
+    kept(home, None)
+    kept(home, "sk-other", "http://127.0.0.1:8000/v1")
+    with monkeypatch.context() as locked:
+        locked.setenv("RING_LOCKED", "1")
+        with pytest.raises(SettingsError, match="keyring cannot be changed"):
+            forget_key(home, origin_of(URL))
+    assert stored_origins(home) == ("https://api.example.com", "http://127.0.0.1:8000")
+    assert forget_key(home, origin_of(URL)) == "the system's keyring"
+    assert not ring.exists()
+    assert stored_origins(home) == ("http://127.0.0.1:8000",)
+    with pytest.raises(KeyError):
+        forget_key(home, origin_of(URL))
 
 
 @pytest.mark.parametrize("variable", [{"RING_LOCKED": "1"}, {"RING_PRIORITY": "0"}])

@@ -518,6 +518,10 @@ UNPROVED = [
     "GIT_EDITOR='git push' git commit --amend",
     "env GIT_EDITOR='git push' git commit --amend",
     "curl x | make -f - # \tgit push",
+    "make -f /dev/stdin <<< $'a:\\n\\t@git push'",
+    "make -f - <<E\na: ; @git push\nE\n",
+    "cp /usr/bin/git x; ./x push",
+    "cp /bin/ls x; ln -sf /usr/bin/git x; mv x y; mv y x; x status; x push",
     "read x; $x push",
     "$x git $sub",
     "git pushd",
@@ -689,6 +693,7 @@ INNOCENT = [
     "ls *; echo git push",
     "test -f 'git push'",
     "make -f Makefile push",
+    "cp; cp -r; cp a b; ./b push; cp x x; ./x push",
 ]
 
 

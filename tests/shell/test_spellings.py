@@ -101,5 +101,6 @@ def test_a_command_has_the_options_or_not(words: list[str]) -> None:
 
 def test_nothing_says_nothing() -> None:
     assert not says_the_same(["rm", "-rf"], [], whole=False)
+    assert not says_the_same(["rm", "-rf"], ["--"], whole=False)
     assert not says_the_same([], ["rm", "-rf"], whole=False)
     assert not says_the_same(["rm"], ["rm", "-rf"], whole=False)

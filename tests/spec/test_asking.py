@@ -49,9 +49,9 @@ def answering(answer: Any, asked: list[PermissionRequest] | None = None) -> Any:
 @pytest.mark.parametrize(
     ("mode", "told", "shown"),
     [
-        ("default", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
-        ("acceptEdits", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
-        ("bypassPermissions", ASKED, "Bash was not run, as nobody could be asked: Only in June."),
+        ("default", ASKED, "Bash was not run, as this run is not interactive: Only in June."),
+        ("acceptEdits", ASKED, "Bash was not run, as this run is not interactive: Only in June."),
+        ("bypassPermissions", ASKED, "Bash was not run, as this run is not interactive: Only in June."),
         ("dontAsk", ASKED_IN_DONT_ASK, "Bash was not run: Only in June."),
     ],
     ids=["default", "acceptEdits", "bypassPermissions", "dontAsk"],

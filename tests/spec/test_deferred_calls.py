@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.spec.world import World, make
+from wave_agent import NoticeBlock
 from wave_agent.agent.result import DeferredToolUse
 from wave_agent.permissions.decision import Allow, PermissionRequest
 from wave_agent.testing import Reply
@@ -45,6 +46,36 @@ async def test_a_prompt_comes_after_the_call_that_was_deferred(world: World) -> 
     assert world.model.requests[-1].messages[-1]["content"] == "Well?"
 
 
+async def test_a_prompt_that_is_blocked_leaves_the_deferred_call_waiting(world: World) -> None:
+    def guard(event: Any) -> Any:
+        return {"decision": "block", "reason": "no secrets"} if "secret" in event.prompt else None
+
+    hooks = {**deferring([DEFER, None]), "UserPromptSubmit": [{"hooks": [guard]}]}
+    agent = await world.agent([Reply(tool_calls=[make("one")]), "Done."], hooks=hooks)
+    waiting = (await agent.send_message("Go.")).deferred_tool_use
+    blocked = await agent.send_message("A secret.")
+    assert (blocked.status, blocked.deferred_tool_use) == ("blocked", waiting)
+    assert not (world.project / "one").exists()
+    ended = await agent.send_message("Well?")
+    assert (ended.status, ended.deferred_tool_use) == ("completed", None)
+    assert (world.project / "one").exists()
+
+
+async def test_a_prompt_stays_if_the_call_is_deferred_again_and_is_answered_after_it(world: World) -> None:
+    first = await world.agent([Reply(tool_calls=[make("one")])], hooks=deferring([DEFER, DEFER]))
+    await first.send_message("Go.")
+    assert (await first.send_message("Well?")).deferred_tool_use is not None
+    await first.close()
+    resumed = await world.agent(["Done.", "Bye."], resume=first.session_id)
+    assert (await resumed.continue_turn()).text == "Done."
+    await resumed.close()
+    roles = [message["role"] for message in world.model.requests[-1].messages][1:5]
+    assert roles == ["user", "assistant", "tool", "user"]
+    last = await world.agent(["Bye."], resume=first.session_id)
+    await last.send_message("Thanks.")
+    assert [message["role"] for message in world.model.requests[-1].messages][1:5] == roles
+
+
 async def test_a_session_that_is_resumed_by_another_agent_runs_the_deferred_call(world: World) -> None:
     agent = await world.agent([Reply(tool_calls=[make("one")])], hooks=deferring([DEFER]))
     await agent.send_message("Go.")
@@ -55,6 +86,18 @@ async def test_a_session_that_is_resumed_by_another_agent_runs_the_deferred_call
     await resumed.close()
     last = await world.agent(["Bye."], resume=agent.session_id)
     assert not last.can_continue
+
+
+async def test_a_deferred_call_among_others_can_be_made_alone(world: World) -> None:
+    agent = await world.agent(
+        [Reply(tool_calls=[make("one"), make("two")]), Reply(tool_calls=[make("one")])], hooks=deferring([DEFER] * 3)
+    )
+    result = await agent.send_message("Go.")
+    told = world.model.requests[1].messages[-1]["content"]
+    assert told.endswith("Make this call alone, and it can be decided later.")
+    assert result.deferred_tool_use is not None
+    notices = [one.content for message in agent.messages for one in message.blocks if isinstance(one, NoticeBlock)]
+    assert notices[-1].startswith("Bash (touch one) waits for a decision. After it: wave -p -r ")
 
 
 async def test_where_somebody_can_be_asked_a_deferral_is_a_question(world: World) -> None:

@@ -245,6 +245,20 @@ async def test_a_replaced_result_is_nowhere_but_in_the_hook(world: World) -> Non
     assert "hunter2" not in str(result.to_dict())
 
 
+async def test_a_note_about_a_call_whose_result_was_replaced_names_the_call(world: World) -> None:
+    rewrite = {"hookSpecificOutput": {"updatedInput": {"command": "cat secret.txt; true"}}}
+    world.settings({
+        "PreToolUse": [world.says("guard", rewrite)],
+        "PostToolUse": [world.says("redact", replace("[redacted]"))],
+    })  # fmt: skip
+    made = show(world, "hunter2")
+
+    await world.run(work(made))
+
+    note = f"Bash ({made.id}): Hook guard changed the input of this call: command."
+    assert world.request(1)[3]["content"] == wrapped("PreToolUse", "guard", note)
+
+
 async def test_a_long_result_that_is_replaced_leaves_no_file_behind(world: World) -> None:
     """Long output is kept whole in a file, but not before the hooks have had their say."""
     world.settings({"PostToolUse": [world.says("redact", replace("[redacted]"))]})

@@ -34,6 +34,7 @@ def test_a_url_is_shown_without_user_and_password(url: str, shown: str):
 def test_what_hooks_and_tools_get_holds_no_credentials():
     url = f"https://me:{PASSWORD}@host/v1?key={KEY}"
     own = {"WAVE_API_KEY": KEY, "OPENAI_API_KEY": KEY, "WAVE_BASE_URL": url, "A": "1"}
+    own |= {"OTEL_EXPORTER_OTLP_HEADERS": f"key={KEY}", "OTEL_SDK_DISABLED": "true"}
     assert without_credentials(own) == {"WAVE_BASE_URL": "https://host/v1", "A": "1"}
 
 

@@ -213,6 +213,7 @@ def test_a_name_that_leads_to_a_private_address_is_refused(address: str) -> None
     result = asyncio.run(fetch("https://docs.example/", rules(allow=["WebFetch"]), named(docs_example=address)))
     assert result.content.startswith("docs.example must not be reached: it leads to the private address ")
     assert "the user can add the rule Net(docs.example) to permissions.allow" in result.content
+    assert result.notice == f"WebFetch: {result.content}"
 
 
 @rows("address", [one for one in PRIVATE if ":" not in one])

@@ -45,6 +45,7 @@ from wave_agent.sessions.store import FileSessionStore
 from wave_agent.settings.layers import Settings, SourceName
 from wave_agent.settings.sources import Trust
 from wave_agent.settings.trust import ProjectTrust
+from wave_agent.system.fairness import fairness
 from wave_agent.tools.base import Tool
 from wave_agent.tools.changes import TakenBack
 from wave_agent.tools.files import uninterrupted
@@ -231,7 +232,7 @@ class Agent:
         async with self._turn_lock:
             self._require_open()
             turn = Turn(self._parts)
-            with self._log.turn():
+            async with self._log.turn():
                 async with self._life.turn(turn):
                     work = asyncio.create_task(remember(line, self.project, self._parts.calls, self._messages))
                     await self._work.attend(work)
@@ -241,6 +242,10 @@ class Agent:
     def aside(self, call_id: str) -> ToolBlock | None:
         """A call that the latest prompt asked for before it was sent; it is not part of the conversation."""
         return self._messages.aside(call_id)
+
+    def find_call(self, call_id: str) -> ToolBlock | None:
+        """A call of the conversation, or one that the latest prompt asked for before it was sent."""
+        return self._messages.call(call_id) if self._messages.has_call(call_id) else self.aside(call_id)
 
     @property
     def why_not_ready(self) -> str:
@@ -404,6 +409,7 @@ class Agent:
     ) -> Result:
         async with self._turn_lock:
             self._require_open()
+            await fairness().breathe()
             self._ground.listeners.stream = listener
             started, hooks_before = monotonic(), len(self._hooks.journal)
             violations_before = len(self._parts.calls.violations)
@@ -415,13 +421,15 @@ class Agent:
             self._ground.changes.begin_turn()
             self._ground.listeners.loading(True)
             try:
-                status = await self._run(turn, text, complete)
+                with fairness().at_work():
+                    status = await self._run(turn, text, complete)
             finally:
                 parts.calls.end_turn()
                 self._ground.listeners.loading(False)
                 self._turn, self._used = None, turn.used or self._used
                 if self._parts is parts:  # the user has not chosen another model in the meantime
                     self._parts = turn.parts
+            self._ground.refresh_spending()
             spent = self._ground.spending.turn
             self._emit(TurnEnded(status=status.value))
             self._ground.listeners.stream = None
@@ -502,7 +510,7 @@ class Agent:
     async def _run(self, turn: Turn, text: str | None, complete: Callable[[str], str] | None) -> TurnStatus:
         """Runs the turn within the session. If its records cannot be written, the result is an error that says why."""
         status = TurnStatus.ERROR
-        with self._log.turn():
+        async with self._log.turn():
             async with self._life.turn(turn):
                 self._emit(TurnStarted(prompt=(text or "") if complete is None else complete(text or "")))
                 self._parts.briefing.begin()
@@ -522,6 +530,7 @@ class Agent:
         return TurnStatus.ERROR
 
     def _record_usage(self, turn: Turn) -> None:
+        self._ground.refresh_spending()
         if turn.requests:
             spent = self._ground.spending.turn
             used = {"model": turn.parts.model_name, "requests": turn.requests, **to_builtins(spent.usage)}

@@ -78,7 +78,7 @@ class PermissionAsker:
             )
         )
         if self._approver is None:
-            return self._unattended(subject, question)
+            return self._unattended(call, subject, question)
         await self._hooks.run(
             HookEvent.NOTIFICATION,
             {
@@ -99,21 +99,29 @@ class PermissionAsker:
             does=does,
             effects=effects,
             agent_type="" if self._hooks.agent is None else self._hooks.agent.agent_type,
+            question=call.question,
         )
         from wave_agent.agent.approval import answer_of  # lazy: only if someone can be asked
 
         return await answer_of(self._approver, request, self._messages.add_error_block, self._context.door)
 
     @property
+    def is_subagent(self) -> bool:
+        return self._hooks.agent is not None
+
+    @property
     def _asker(self) -> str:
         return "" if self._hooks.agent is None else f" in the subagent {self._hooks.agent.agent_type}"
 
-    def _unattended(self, subject: JudgedCall, question: Permission) -> Deny:
-        """Denies the call, and says which rule would allow it if only the mode is against it."""
+    def _unattended(self, call: RequestedCall, subject: JudgedCall, question: Permission) -> Deny:
+        """Denies the call, and says which rule would allow it if only the mode is against it. Of a call that the user's
+        own command makes, the user reads the result itself."""
         by_mode = is_lasting(question.by) and not subject.outside
         rule = next(iter(suggestions(subject, self._authority.places)), "") if by_mode else ""
         allowing = f". To allow it: --allowed-tools {shlex.quote(rule)}" if rule else ""
+        if call.question:
+            return Deny(f"nobody could be asked: {question.for_user}{allowing}")
         self._messages.add_notice_block(
-            f"{subject.tool} was not run, as nobody could be asked: {question.for_user}{allowing}"
+            f"{subject.tool} was not run, as this run is not interactive: {question.for_user}{allowing}"
         )
         return Deny(unanswered(question).for_model)

@@ -14,6 +14,7 @@ from wave_agent.agent.surroundings import ProjectSurroundings
 from wave_agent.agent.system_prompt import DATE, SystemPrompt, mode_in
 from wave_agent.messages import HARNESS, MessageManager, Opening, TextBlock
 from wave_agent.models.base import ToolSpec
+from wave_agent.models.conversion import without_marks
 from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
@@ -22,6 +23,7 @@ _TOOLS = "Tools"
 _CHANGED = "This has changed since you were last told:"
 _GONE = "No longer applies: {}."
 _GONE_TOOLS = "No longer available, so that calls to them fail: {}."
+_BACK = "All your tools are available again."
 _ADDED_TOOLS = "Available now, from MCP servers: {}."
 _NEW_TOOLS = (
     "New tools in this session: {}. The model gets them with the next summary of the conversation (/compact), because "
@@ -165,7 +167,9 @@ class Briefing:
     async def _current(self, mode: PermissionMode) -> SystemPrompt:
         self.begin()
         around = ProjectSurroundings() if self._looking is None else await self._looking.wait()
-        return self._compose(mode, around)
+        prompt = self._compose(mode, around)
+        # File names, branches, instructions and descriptions are other people's text.
+        return replace(prompt, text=without_marks(prompt.text))
 
     @property
     def _fixed(self) -> Opening:
@@ -207,7 +211,10 @@ class Briefing:
         if new := [name for name in current if name not in offered]:
             self._messages.add_notice_block(_NEW_TOOLS.format(", ".join(new)), "info")
         gone = [name for name in offered if name not in current]
-        return [_GONE_TOOLS.format(", ".join(gone))] if gone else []
+        news = [_GONE_TOOLS.format(", ".join(gone))] if gone else []
+        known = self._fixed.known.get(_TOOLS)
+        were_gone = known is not None and known != _digest(", ".join(offered))
+        return [_BACK] if were_gone and not gone and not new else news
 
     def tell_tools(self) -> None:
         """Adds tools that servers have made available since, and tells the model about those that are gone. Call it
@@ -267,8 +274,8 @@ def _part(name: str, text: str) -> str:
 
 def _plain(tool: ToolSpec) -> dict[str, Any]:
     """As read back from a transcript."""
-    fields = {"name": tool.name, "description": tool.description, "schema": tool.schema}
-    return json.loads(json.dumps(fields, default=dict))
+    fields = {"name": tool.name, "description": without_marks(tool.description), "schema": tool.schema}
+    return json.loads(without_marks(json.dumps(fields, default=dict, ensure_ascii=False)))
 
 
 def _specs(opening: Opening) -> tuple[ToolSpec, ...]:

@@ -33,8 +33,8 @@ class Reviewed(Struct, frozen=True):
 
 
 class CallReview:
-    """What guards say about a call: hooks, protected paths, rules and the mode. Nobody is asked, and nothing runs: what
-    to do about it is up to this agent, or another one."""
+    """What guards say about a call: hooks, protected paths, rules and the mode. No questions are asked, and nothing
+    runs: what to do about it is up to this agent, or another one."""
 
     def __init__(
         self,
@@ -95,6 +95,8 @@ class PermittedCall(Struct, frozen=True):
     """Notes for the model, added to the result."""
     kind: ToolKind = ToolKind.ACTS
     """What it does. A command that only reads does so whatever its tool could do."""
+    by: str = ""
+    """Who allowed it: `rule`, `hook`, `mode` or `user`."""
 
 
 class DeniedCall(Struct, frozen=True):
@@ -108,7 +110,7 @@ class DeniedCall(Struct, frozen=True):
 
 
 class DeferredCall(Struct, frozen=True):
-    """A call that somebody decides about later."""
+    """A call that is decided about later."""
 
     why: str
     """The hooks that deferred it, with their reasons."""
@@ -155,8 +157,10 @@ class CallJudge:
         results: CallResults,
         context: ToolContext,
         notify: Callable[[str], None],
+        on_refusal: Callable[[RequestedCall], None] = lambda _: None,
     ) -> None:
-        """`context` is that of the session. `notify` shows the user why a call was denied."""
+        """`context` is that of the session. `notify` shows the user why a call was denied. `on_refusal` is called if
+        hooks refuse a call, before it has its result."""
         self._review = review
         self._authority = authority
         self._asker = asker
@@ -164,6 +168,7 @@ class CallJudge:
         self._context = context
         self._start = str(context.cwd)
         self._notify = notify
+        self._on_refusal = on_refusal
 
     async def judge(
         self, call: RequestedCall, tool: Tool, parameters: Mapping[str, Any]
@@ -176,17 +181,27 @@ class CallJudge:
             said = await self._review.ask_hooks(call, tool, tool_input, may_defer=True)
             deferred = self._deferring(said, call)
             judged = said.as_ask()
+            is_refused = judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN)
+            if is_refused:
+                self._on_refusal(call)
             later = (*later, *self._results.apply(judged, call))
-            if judged.flow in (Flow.SKIP_TOOL, Flow.END_TURN):
+            if is_refused:
                 return CallEnd(ends_turn=judged.flow is Flow.END_TURN), later
             judged = replace(judged, rewritten_by={**changed.rewritten_by, **judged.rewritten_by})
             verdict = await self._permit(call, tool, judged, changed.answered, before, deferred=deferred)
             if isinstance(verdict, DeferredCall):
                 return verdict, ()  # it has no result yet, so no message may follow it
+            if isinstance(verdict, DeniedCall) and verdict.by == _NOBODY and self._could_wait_alone(said, call):
+                verdict = replace(verdict, why=f"{verdict.why} {_ALONE}")
             if not isinstance(verdict, _Changed):
                 return verdict, later
             # No input runs unseen: guards and rules also judge a replacement from whoever was asked.
             changed = verdict
+
+    def _could_wait_alone(self, said: Outcome, call: RequestedCall) -> bool:
+        """A hook wanted to defer it, which only its neighbours prevent."""
+        deferred = said.flow is Flow.DEFER_CALL and not self._asker.is_attended
+        return deferred and not call.may_wait and not self._asker.is_subagent
 
     def _deferring(self, said: Outcome, call: RequestedCall) -> str:
         """Why this call is deferred; empty: it is not, or cannot be."""
@@ -218,7 +233,7 @@ class CallJudge:
         """Validates, judges and asks.
 
         `answered`: who has already answered the question, with this input as the answer. `before`: what the paths
-        pointed to when hooks started to judge. `deferred`: why somebody else decides later.
+        pointed to when hooks started to judge. `deferred`: why the decision comes later.
         """
         tool_input: Mapping[str, Any] = judged.tool_input or {}
         try:
@@ -237,7 +252,8 @@ class CallJudge:
             return DeniedCall(permission.for_model, notes, _denier(permission.by), tool_input)
         if deferred:
             return DeferredCall(deferred)
-        permitted = PermittedCall(tool_input, arguments, reviewed.seen, notes, subject.kind)
+        by = _ANSWERED_BY.get(answered) or _allower(permission.by)
+        permitted = PermittedCall(tool_input, arguments, reviewed.seen, notes, subject.kind, by)
         needed = Answered.PERSON if permission.needs_person else Answered.HOOK
         if permission.answer is Ruling.ALLOW or answered >= needed:
             return permitted
@@ -257,12 +273,15 @@ class CallJudge:
     ) -> CallVerdict | _Changed:
         """Asks hooks and, unless they answer the question, the user."""
         hooks = await self._asker.ask_hooks(call, tool, subject)
+        is_refused = hooks.flow in (Flow.REFUSE_CALL, Flow.END_TURN)
+        if is_refused:
+            self._on_refusal(call)
         later = self._results.apply(hooks, call)
-        if hooks.flow in (Flow.REFUSE_CALL, Flow.END_TURN):
+        if is_refused:
             return CallEnd(later, ends_turn=hooks.flow is Flow.END_TURN)
         if hooks.flow is Flow.JUDGE and (hooks.rewritten_by or not question.needs_person):
             changed = _Changed(hooks.tool_input or {}, Answered.HOOK, hooks.rewritten_by)
-            return changed if hooks.rewritten_by else permitted
+            return changed if hooks.rewritten_by else replace(permitted, by=HOOK)
         reasons = [question.for_user, *(said.text for said in hooks.reasons.get(Decision.ASK, ()))]
         return await self._ask_user(call, subject, replace(question, for_user="\n".join(reasons)), permitted)
 
@@ -271,18 +290,30 @@ class CallJudge:
     ) -> PermittedCall | DeniedCall | _Changed:
         answer = await self._asker.ask_user(call, subject, question)
         if isinstance(answer, Deny):
-            by = "user" if self._asker.is_attended else _denier(question.by, "nobody_to_ask")
+            by = USER if self._asker.is_attended else _denier(question.by, _NOBODY)
             why = answer.message or f"permission was denied. {INSTEAD}"
             return DeniedCall(why, permitted.notes, by, subject.tool_input)
-        return permitted if answer.updated_input is None else _Changed(answer.updated_input, Answered.PERSON)
+        if answer.updated_input is None:
+            return replace(permitted, by=USER)
+        return _Changed(answer.updated_input, Answered.PERSON)
 
 
+HOOK, USER = "hook", "user"
+_ANSWERED_BY: Mapping[Answered, str] = {Answered.HOOK: HOOK, Answered.PERSON: USER}
+_NOBODY = "nobody_to_ask"
+_ALONE = "Make this call alone, and it can be decided later."
 _DENIERS = (("protected path ", "protected_path"), ("a replaced path", "path"), ("rule ", "rule"))
+_ALLOWERS = (("rule ", "rule"), ("rules ", "rule"), ("hook ", HOOK))
 
 
 def _denier(by: str, otherwise: str = "mode") -> str:
     """What denied a call, in one word for hooks. A rule that only asks does not deny by itself."""
     return next((word for begins, word in _DENIERS if by.startswith(begins)), otherwise)
+
+
+def _allower(by: str) -> str:
+    """What allowed a call, in one word."""
+    return next((word for begins, word in _ALLOWERS if by.startswith(begins)), "mode")
 
 
 def unjudged(error: Exception) -> str:
@@ -318,7 +349,9 @@ def _rewrite_notes(call: RequestedCall, tool: Tool, judged: Outcome, project: st
             fields.setdefault(hook, []).append(field)
     return tuple(
         hook_note(
-            judged.event, hook, strip_controls(f"Hook {hook} changed the input of this call: {', '.join(names)}.")
+            judged.event,
+            hook,
+            strip_controls(f"Hook {hook} changed the input of this call: {', '.join(names)}."),
         )
         for hook, names in fields.items()
     )

@@ -29,7 +29,9 @@ class RequestedCall(Struct, frozen=True):
     about: Mapping[str, Any] = {}
     """What else hooks get to know about its tool."""
     may_wait: bool = False
-    """It can be left without a result until somebody has decided: the only call of an answer, and not a subagent's."""
+    """It can be left without a result until there is a decision: the only call of an answer, and not a subagent's."""
+    question: str = ""
+    """How to ask whether it may run, if the user wants it and not the model."""
 
     def facts(self, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         """The stdin fields of events about this call."""
@@ -53,7 +55,7 @@ class CallEnd(Struct, frozen=True):
     tool_input: Mapping[str, Any] | None = None
     """The input that was judged last; None: it was not judged."""
     is_deferred: bool = False
-    """It has no result yet: somebody decides later whether it runs."""
+    """It has no result yet: whether it runs is decided later."""
 
 
 class CallResults:
@@ -109,14 +111,15 @@ class CallResults:
     ) -> tuple[Operation, ...]:
         """Finishes the call with a result that includes the notes for the model.
 
-        A replaced result is left as it is: the notes then follow the results of the batch.
+        A replaced result is left as it is: the notes then follow the results of the batch, and name the call.
         """
         if notes and not replaced:
             ran = None if ran is None else replace(ran, own_length=len(result.content))
             result = replace(result, content="\n\n".join([result.content, *(note.content for note in notes)]))
             notes = ()
         self.finish(call, result, error=error, origin=origin, ran=ran)
-        return (TellModel(tuple(notes), When.AFTER_RESULTS),) if notes else ()
+        apart = tuple(replace(note, content=f"{call.name} ({call.id}): {note.content}") for note in notes)
+        return (TellModel(apart, When.AFTER_RESULTS),) if notes else ()
 
 
 def hook_note(event: HookEvent, hook: str, text: str) -> TextBlock:

@@ -10,7 +10,7 @@ from wave_agent.tools.changes import FileChanges
 
 
 class CallSideEffects:
-    """Compares with what hooks heard last, so nothing is told twice."""
+    """Compares with what hooks heard last, so nothing is reported twice."""
 
     def __init__(
         self, hooks: HookManager, authority: Authority, changes: FileChanges, messages: MessageManager

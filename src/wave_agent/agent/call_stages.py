@@ -3,7 +3,7 @@
 Loaded with the first call, or while the model works on its first answer.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from wave_agent.agent.asking import PermissionAsker
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_facts import CallExaminer
 from wave_agent.agent.call_judge import (
+    HOOK,
     CallJudge,
     CallReview,
     DeferredCall,
@@ -32,14 +33,17 @@ from wave_agent.hooks.manager import HookManager
 from wave_agent.messages import NOT_RUN, MessageManager
 from wave_agent.permissions.decision import INSTEAD, Approver
 from wave_agent.system.waiting import SideBySide
-from wave_agent.text import strip_controls
+from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import Tool, ToolContext, ToolResult
 from wave_agent.tools.changes import FileChanges
 
 if TYPE_CHECKING:  # loaded with the first call that acts
     from wave_agent.agent.file_watch import FileWatch
+    from wave_agent.telemetry.agent_trace import AgentTrace
 
-DEFERRED = "{tool} ({id}) waits for a decision. After it: wave -p -r {session}. {why}"
+DEFERRED = "{call} waits for a decision. After it: wave -p -r {session}. {why}"
+_SHOWN = 200
+"""Characters of a call in a notice."""
 NOT_BEGUN = f"{NOT_RUN}the turn was interrupted before this call began."
 
 
@@ -55,12 +59,14 @@ class CallStages:
         authority: Authority,
         approver: Approver | None,
         emit: Callable[[Event], None],
-        sync: Callable[[], None],
+        sync: Callable[[], Awaitable[None]],
         changes: FileChanges,
         start_watch: "Callable[[], FileWatch | None] | None",
         side_by_side: SideBySide,
+        trace: "AgentTrace | None" = None,
     ) -> None:
         """`sync` is called before a tool that changes something. `start_watch`: see `ToolUse`."""
+        self._trace = trace
         self._messages = messages
         self._hooks = hooks
         self._authority = authority
@@ -75,6 +81,7 @@ class CallStages:
             results=results,
             context=context,
             notify=messages.add_notice_block,
+            on_refusal=lambda call: self._report(call, "deny", HOOK),
         )
         self._use = ToolUse(
             hooks=hooks,
@@ -86,6 +93,7 @@ class CallStages:
             changes=changes,
             start_watch=start_watch,
             side_by_side=side_by_side,
+            trace=trace,
         )
         self._after = ResultHooks(hooks, authority, results, changes)
         self.side_effects = CallSideEffects(hooks, authority, changes, messages)
@@ -123,13 +131,14 @@ class CallStages:
     ) -> tuple[PermittedCall | CallEnd, tuple[Operation, ...]]:
         """What may run, or an end if nothing may: the call then has its result."""
         verdict, later = await self._judge.judge(call, tool, parameters)
+        if not isinstance(verdict, CallEnd):
+            self._report(call, *_decision(verdict))
         match verdict:
             case DeniedCall():
                 return await self._deny(call, verdict), later
             case DeferredCall(why=why):
-                self._messages.add_notice_block(
-                    DEFERRED.format(tool=call.name, id=call.id, session=self._hooks.session.session_id, why=why), "info"
-                )
+                session, shown = self._hooks.session.session_id, _shown(call.name, parameters)
+                self._messages.add_notice_block(DEFERRED.format(call=shown, session=session, why=why), "info")
                 return CallEnd(ends_turn=True, is_deferred=True), later
             case InvalidCall(tool_input=tool_input, problem=problem, for_model=for_model):
                 wrong = ToolResult(content=for_model, success=False, ran=False)
@@ -137,6 +146,11 @@ class CallStages:
                 return replace(end, tool_input=tool_input), later
             case _:
                 return verdict, later
+
+    def _report(self, call: RequestedCall, decision: str, by: str) -> None:
+        """Tells telemetry whether a call runs, and who decided that, before the call has its result."""
+        if self._trace is not None:
+            self._trace.decided(call.id, call.name, decision, by)
 
     async def _deny(self, call: RequestedCall, denied: DeniedCall) -> CallEnd:
         """Gives the call its result, and tells hooks about it. They cannot change it."""
@@ -169,6 +183,8 @@ class CallStages:
     async def _run_tool(self, call: RequestedCall, tool: Tool, permitted: PermittedCall) -> CallEnd:
         result, ran, changed = await self._use.run(call, tool, permitted)
         self._authority.grant(result.permits)
+        if result.notice:
+            self._messages.add_notice_block(result.notice)
         facts = call.facts(permitted.tool_input)
         notes = (*permitted.notes, *changed.notes)
         if result.ran:
@@ -180,6 +196,26 @@ class CallStages:
     def _unjudged(self, call: RequestedCall, error: Exception) -> CallEnd:
         """An error while judging a call is a deny: a guard or a rule might have denied it."""
         why = unjudged(error)
+        self._report(call, "deny", "error")
         if not isinstance(error, OSError):  # a bug, which must be reported; anything else is caused by the path
             self._messages.add_error_block(strip_controls(f"{call.name} was not run: {why}"))
         return self.results.deny(call, f"{why}. {INSTEAD}", ())
+
+
+def _decision(verdict: PermittedCall | DeniedCall | DeferredCall | InvalidCall) -> tuple[str, str]:
+    """What was decided about a call, and by whom, in one word each."""
+    match verdict:
+        case PermittedCall(by=by):
+            return "allow", by
+        case DeniedCall(by=by):
+            return "deny", by
+        case DeferredCall():
+            return "defer", HOOK
+        case InvalidCall():
+            return "invalid", "input"
+
+
+def _shown(tool: str, parameters: Mapping[str, Any]) -> str:
+    """A call in a line for the user."""
+    value = next((value for value in parameters.values() if isinstance(value, str)), "")
+    return f"{tool} ({one_line(strip_controls(value), _SHOWN)})" if value else tool

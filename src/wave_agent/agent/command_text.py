@@ -66,6 +66,13 @@ def command_pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
     return _joined(pieces)
 
 
+def empty_placeholders(body: str, arguments: str) -> tuple[str, ...]:
+    """The placeholders of a text for which there is no argument, as they are written."""
+    filler = _Filler(body, arguments)
+    found = (token[0] for token in _ARGUMENTS.finditer(body) if token[0] != "\\$" and not filler.value(token))
+    return tuple(dict.fromkeys(found))
+
+
 def fill_arguments(body: str, arguments: str) -> str:
     """The text with its arguments filled in, and nothing else done."""
     filler = _Filler(body, arguments)

@@ -6,25 +6,28 @@ needs it.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.agent import first_instructions
 from wave_agent.agent.call_results import RequestedCall
-from wave_agent.agent.command_text import AttachFile, CommandPiece, RunLine, command_pieces
-from wave_agent.agent.consequences import Operation
+from wave_agent.agent.command_text import AttachFile, CommandPiece, RunLine, command_pieces, empty_placeholders
+from wave_agent.agent.consequences import Operation, TellModel
 from wave_agent.agent.line_arguments import UnsafeArgumentError
-from wave_agent.agent.skills import allowed_by, skill_text
+from wave_agent.agent.skills import allowed_by, permits_words, skill_text
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.hooks.events import Flow, HookEvent
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.values import McpError
-from wave_agent.messages import BLOCKED, STOPPED, MessageManager, ToolBlock
+from wave_agent.messages import BLOCKED, HARNESS, NOT_RUN, STOPPED, MessageManager, TextBlock, ToolBlock
+from wave_agent.permissions.decision import INSTEAD
 from wave_agent.settings.extensions import ExtensionFile, Extensions
 from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import clip, did_you_mean, one_line, reveal
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 _COMMAND = lazy_regex(r"/([A-Za-z0-9][\w:-]*)(?:\s+(.*))?", 0)
 _BUILT_IN: Mapping[str, str] = {"init": first_instructions.PROMPT}
+_CLOSING = lazy_regex(r"<(?=\s*/\s*(?:output|file)\b)", re.IGNORECASE)
 _OUTPUT = 30_000
 """Characters of one output or file in a prompt."""
 
@@ -82,6 +86,13 @@ def user_commands(extensions: Extensions) -> dict[str, ExtensionFile]:
         if one.flag("user-invocable", default=True):
             found.setdefault(one.name, one)
     return found
+
+
+def _quoted(tag: str, attribute: str, value: str, block: ToolBlock) -> str:
+    """What a call returned, between tags that nothing in it can close: it is not the user speaking."""
+    inside = _CLOSING.sub(r"<\\", clip(block.result or "", _OUTPUT))
+    name = one_line(value, 200).replace('"', "'").replace("<", "&lt;")
+    return f'<{tag} {attribute}="{name}">\n{inside}\n</{tag}>'
 
 
 def _pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
@@ -161,6 +172,7 @@ class PromptExpander:
             judged = await self._ask_hooks(typed, "mcp_prompt", "mcp")
             text = await self._mcp.expanded(typed.text)
             return ExpandedPrompt(typed.text if text is None else text, judged)
+        self._check_arguments(command, typed.arguments)
         is_skill = command.kind is ExtensionKind.SKILLS
         judged = await self._ask_hooks(typed, "skill" if is_skill else "slash_command", command.layer.value)
         if command.has_changed:
@@ -168,11 +180,29 @@ class PromptExpander:
                 RefusedPrompt(f"The skill {command.name} has changed since this session started; start a new one.")
             )
         rules, problems = allowed_by(command)
+        told = [TellModel((TextBlock(words, "hook", HARNESS),))] if (words := permits_words(rules)) else []
         for problem in problems:
             self._messages.add_notice_block(problem)
         self._calls.grant(rules)
         body = skill_text(command) if is_skill else command.body
-        return await self._filled(body, typed.arguments, judged)
+        found = await self._filled(body, typed.arguments, judged)
+        return replace(found, later=(*found.later, *told))
+
+    def _check_arguments(self, command: ExtensionFile, arguments: str) -> None:
+        """A command without its argument is not sent: raises `_NotSentError`. Where the argument may be optional, or
+        only some are missing, the user is notified."""
+        given: object = command.front.get("argument-hint")
+        hint = given.strip() if isinstance(given, str) else ""
+        empty = ", ".join(empty_placeholders(command.body, arguments))
+        # The text of a skill may well have a `$1` in an example; who writes a command means its argument.
+        is_needed = not hint.startswith("[") if hint else bool(empty) and command.kind is ExtensionKind.COMMANDS
+        if is_needed and not arguments:
+            used = f", which its text uses as {empty}" if empty else ""
+            what = f"/{command.name} {hint or 'ARGUMENT'}"
+            raise _NotSentError(RefusedPrompt(f"Not sent: /{command.name} needs an argument{used}. Write {what}"))
+        if empty:
+            left = f"/{command.name} {hint}".strip()
+            self._messages.add_notice_block(f"{left} was used without a value for {empty}.", "info")
 
     async def _ask_hooks(self, typed: _Typed, kind: str, source: str) -> Outcome:
         facts = {
@@ -198,12 +228,12 @@ class PromptExpander:
             match piece:
                 case RunLine(line=line):
                     block = await self._call("Bash", {"command": line}, later)
-                    texts.append(clip(block.result or "", _OUTPUT))
+                    texts.append(_quoted("output", "command", line, block))
                 case AttachFile(path=path, written=written):
                     texts.append(written)
                     if file := self._file(path):
                         block = await self._call("Read", {"file_path": file}, later)
-                        attached.append(f'\n\n<file path="{path}">\n{clip(block.result or "", _OUTPUT)}\n</file>')
+                        attached.append(f"\n\n{_quoted('file', 'path', path, block)}")
                 case _:
                     texts.append(piece)
         return ExpandedPrompt("".join([*texts, *dict.fromkeys(attached)]).strip(), judged, tuple(later))
@@ -217,13 +247,15 @@ class PromptExpander:
         """A call that the command asks for. Raises `_NotSentError` if it does not run."""
         call_id = f"prompt-{uuid4().hex[:12]}"
         self._messages.add_aside(ToolBlock(call_id, name, dict(parameters)))
-        end = await self._calls.run(RequestedCall(call_id, name, dict(parameters)))
+        asked = RequestedCall(call_id, name, dict(parameters), question=f"May your command run this with {name}?")
+        end = await self._calls.run(asked)
         later += end.later
         block = self._messages.aside(call_id)
         assert block is not None, "every call gets a result"
         if end.ends_turn or block.error is not None:
             what = next(iter(parameters.values()))
-            reason = f"The command was not sent, because {name} ({one_line(what, 100)}) did not run: {block.result}"
+            why = (block.result or "").removeprefix(NOT_RUN).removesuffix(INSTEAD).strip()
+            reason = f"The command was not sent, because {name} ({one_line(what, 100)}) did not run: {why}"
             by_hook = end.ends_turn or block.error in (BLOCKED, STOPPED)
             raise _NotSentError(RefusedPrompt(reason, by_hook=by_hook, ends_turn=end.ends_turn))
         return block

@@ -129,7 +129,7 @@ class FileWatch:
         """In a thread."""
         try:
             self._watcher.arm()
-        except Exception as error:  # a bug: nothing is watched then, and the user is told
+        except Exception as error:  # a bug: nothing is watched then, and the user gets a notice
             self._watcher.off = f"{type(error).__name__}: {error}"
         self._has_looked = True
         if self._closed:
@@ -212,7 +212,7 @@ class FileWatch:
                 await uninterrupted(self._watcher.close)
 
     async def _look(self, work: Callable[[], FoundChanges]) -> FoundChanges:
-        """What is not known must not end the turn, but the user is told."""
+        """What is not known must not end the turn, but the user gets a notice."""
         try:
             if self._watcher.is_quiet():  # a thread would take longer to wake than to look
                 return work()

@@ -1,6 +1,6 @@
 """What a session is built on, and what a subagent gets from the agent above it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from wave_agent.agent.authority import Authority
 from wave_agent.agent.instructions import LoadedInstructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.options import Foundation, Windows
+from wave_agent.agent.shared_budget import SharedBudget
 from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.hooks.manager import HookManager
@@ -27,6 +28,7 @@ from wave_agent.tools.registry import ToolsOnCall
 if TYPE_CHECKING:
     from wave_agent.mcp.session import McpSession
     from wave_agent.permissions.sandbox import Sandbox
+    from wave_agent.telemetry.agent_trace import AgentTrace
 
 
 class Ground(Struct, frozen=True, kw_only=True):
@@ -55,14 +57,25 @@ class Ground(Struct, frozen=True, kw_only=True):
     variables: SessionVariables
     spending: Spending
     count: RequestCount
+    shared: SharedBudget
+    """What this agent uses, together with those that its commands start."""
     notices: list[str]
     """To show when the session starts."""
     instructions: list[LoadedInstructions]
     """The files with instructions that are passed to the model, once they are known."""
     helpers: list[Tool]
     """The tools of the subagents that are running."""
-    role: str | None = None
-    """For a subagent: its instructions. Empty: the usual ones."""
+    trace: "AgentTrace | None" = None
+    """Telemetry's view of the agent, if telemetry is on."""
+    loaded_skills: list[str] = []
+    """For a subagent: the skills that are part of its instructions."""
+    role: list[str] | None = None
+    """For a subagent: its instructions, and its skills once they are loaded. Empty texts: the usual instructions."""
+
+    def refresh_spending(self) -> None:
+        """Count what agents that commands have started used since."""
+        self.spending.refresh()
+        self.count.refresh()
 
     @property
     def before(self) -> Resumed:
@@ -83,6 +96,6 @@ class Above(Struct, frozen=True):
     """Its hooks, for the subagent."""
     authority: Authority
     """The same."""
-    sync: Callable[[], None]
+    sync: Callable[[], Awaitable[None]]
     environment: Mapping[str, str]
     """The variables of its commands."""

@@ -1,6 +1,7 @@
 """One model that a hook asks, and its answer: a verdict, asked for once more if it is not valid."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +10,19 @@ from msgspec import Struct
 from wave_agent.agent.model_answer import ModelAnswer
 from wave_agent.agent.spending import Spending
 from wave_agent.errors import ModelError, WaveError
-from wave_agent.formats.strict_json import StrictJSONError, parse_object
 from wave_agent.hooks.execution import Opinion
-from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, opinion_in, opinion_of
+from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, opinion_in
 from wave_agent.hooks.questions import VERDICT_TOOL, PolicyQuestion, repair
+from wave_agent.hooks.runners.thinking import ThoughtNotes
 from wave_agent.models.base import Model, ModelRequest, Retry, ToolSpec, Usage
 from wave_agent.models.limits import limits_in
 from wave_agent.models.windows import estimate_tokens
 from wave_agent.system.processes import Ledger, no_ledger
+from wave_agent.system.project import Project
 
 if TYPE_CHECKING:
+    from wave_agent.permissions.decision import Rules
+    from wave_agent.permissions.protected_paths import ProtectedPaths
     from wave_agent.permissions.sandbox import Sandbox
 
 VERDICT = ToolSpec(VERDICT_TOOL, "Gives your verdict on the event. Call it exactly once.", OPINION_SCHEMA)
@@ -34,6 +38,16 @@ class ReadingPlace(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     ledger: Ledger = no_ledger
     sandbox: "Sandbox | None" = None
+
+
+class ReadableProject(Struct, frozen=True, kw_only=True):
+    """What the model of an `agent` hook may read."""
+
+    place: Project
+    rules: "Rules"
+    directories: tuple[str, ...]
+    """Those considered inside the project, as real paths."""
+    find_protected: "Callable[[], ProtectedPaths]"
 
 
 class AskedModel:
@@ -70,8 +84,8 @@ class AskedModel:
         return answer
 
 
-async def judged(asked: AskedModel, question: PolicyQuestion) -> Opinion:
-    """One question; a second one if the answer is not valid. Raises a `WaveError`."""
+async def judged(asked: AskedModel, question: PolicyQuestion, notes: ThoughtNotes) -> Opinion:
+    """One question; a second one if the answer is not valid. `notes` learn of an objection. Raises a `WaveError`."""
     first: list[Mapping[str, Any]] = [
         {"role": "system", "content": question.system},
         {"role": "user", "content": question.user},
@@ -85,8 +99,9 @@ async def judged(asked: AskedModel, question: PolicyQuestion) -> Opinion:
             raise
         again = _request(asked, first, ())
     except OpinionError as error:
+        notes.objects = error.objects
         again = _request(asked, _asking_again(first, error), (VERDICT,))
-    return required_opinion(await asked.answer(again))
+    return required_opinion(await asked.answer(again), notes)
 
 
 def _request(asked: AskedModel, messages: list[Mapping[str, Any]], tools: tuple[ToolSpec, ...]) -> ModelRequest:
@@ -107,8 +122,8 @@ def _refuses_tools(error: ModelError) -> bool:
 class InvalidAnswerError(OpinionError):
     """An answer that is no verdict, as its model wrote it."""
 
-    def __init__(self, problem: str, written: str) -> None:
-        super().__init__(problem)
+    def __init__(self, problem: str, written: str, *, objects: bool = False) -> None:
+        super().__init__(problem, objects=objects)
         self.written = written
 
 
@@ -121,24 +136,36 @@ def _asking_again(first: list[Mapping[str, Any]], error: OpinionError) -> list[M
 
 
 def opinion_from(answer: ModelAnswer) -> Opinion:
-    """The opinion in an answer: that of its calls, or else of its text. Of several, an objection counts. Raises
-    `InvalidAnswerError`."""
+    """The opinion in an answer: that of its calls, or else of its text. Of several, an objection counts, also one
+    in the text beside a call. Raises `InvalidAnswerError`."""
     calls = [call for call in answer.calls if call.name == VERDICT_TOOL]
-    written = "\n".join(call.arguments for call in calls) or answer.text
-    try:
-        if answer.cut is not None and not calls:
-            raise OpinionError("it was cut off")
-        found = [opinion_of(parse_object(call.arguments.strip())) for call in calls] or [opinion_in(answer.text)]
-    except StrictJSONError as error:
-        raise InvalidAnswerError(f"it is not one JSON object: {error}", written) from None
-    except OpinionError as error:
-        raise InvalidAnswerError(str(error) if written.strip() else "it is empty", written) from None
-    return next((one for one in found if not one.ok), found[0])
+    texts = [call.arguments for call in calls] or [answer.text]
+    if answer.cut is not None and not calls:
+        raise InvalidAnswerError("it was cut off" if answer.text.strip() else "it is empty", answer.text)
+    found: list[Opinion] = []
+    wrong: list[OpinionError] = []
+    for text in texts:
+        try:
+            found.append(opinion_in(text))
+        except OpinionError as error:
+            wrong.append(error)
+    if calls:  # what is written beside a call can only object
+        with suppress(OpinionError):
+            found.append(opinion_in(answer.text))
+    objections = [one for one in found if not one.ok]
+    if objections:
+        return objections[0]
+    if wrong:
+        written = "\n".join(texts)
+        problem = str(wrong[0]) if written.strip() else "it is empty"
+        raise InvalidAnswerError(problem, written, objects=any(one.objects for one in wrong))
+    return found[0]
 
 
-def required_opinion(answer: ModelAnswer) -> Opinion:
-    """The opinion in an answer that is the last one. Raises `WaveError`."""
+def required_opinion(answer: ModelAnswer, notes: ThoughtNotes) -> Opinion:
+    """The opinion in an answer that is the last one. `notes` learn of an objection. Raises `WaveError`."""
     try:
         return opinion_from(answer)
     except OpinionError as error:
+        notes.objects = notes.objects or error.objects
         raise WaveError(f"the model's answer is not valid, and was not when it was asked again: {error}") from None

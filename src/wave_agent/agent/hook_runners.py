@@ -45,8 +45,15 @@ def hooks_for(
         runner = foundation.options.hook_runner or hook_runner_for(
             settings, environment, ledger, ask_server=ask_server, open_thinker=open_thinker, more=reserve
         )
+    hooks: Sequence[HookDefinition] = settings.hooks.hooks
+    rolled_out = any(hook.rollout is not None for hook in (*hooks, *reserve))
+    if rolled_out and foundation.above is None:  # below another agent, a session of its own would be another draw
+        from wave_agent.hooks.rollout import in_session  # lazy: few hooks are
+
+        hooks = [in_session(hook, session.session_id) for hook in hooks]
+        reserve = [in_session(hook, session.session_id) for hook in reserve]
     return HookManager(
-        settings.hooks.hooks,
+        hooks,
         runner=runner,
         session=session,
         environment=environment,

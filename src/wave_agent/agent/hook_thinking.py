@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wave_agent.agent.hook_questions import AskedModel, ReadingPlace, judged
+from wave_agent.agent.hook_questions import AskedModel, ReadableProject, ReadingPlace, judged
 from wave_agent.agent.model_choice import model_for, model_name_for
 from wave_agent.agent.options import Foundation, WindowFinder
 from wave_agent.agent.spending import Spending
@@ -15,7 +15,7 @@ from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.execution import Opinion
 from wave_agent.hooks.questions import PolicyQuestion
-from wave_agent.hooks.runners.thinking import CountTokens
+from wave_agent.hooks.runners.thinking import SpentError, ThoughtNotes
 from wave_agent.models.base import Model
 from wave_agent.settings.layers import Settings
 
@@ -40,7 +40,7 @@ class HookThinker:
         usual_model: Callable[[], str],
         home: Path,
         spending: Spending | None = None,
-        read: Callable[[AskedModel, PolicyQuestion], Awaitable[Opinion]] | None = None,
+        read: Callable[[AskedModel, PolicyQuestion, ThoughtNotes], Awaitable[Opinion]] | None = None,
     ) -> None:
         """`client` belongs to the caller, or is opened with the name of the first model that is asked. `usual_model` is
         asked if neither the hook nor the settings name one. `spending` counts the tokens. `home` has the user's
@@ -53,32 +53,36 @@ class HookThinker:
         self._read = read
         self._opened: Model | None = None
 
-    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
+    async def think(self, question: PolicyQuestion, notes: ThoughtNotes) -> Opinion:
         name = hook_model(question, self._settings, self._usual_model())
         model = self._model(name)
-        used(name, 0)
-        with self._counted(model, name, used) as spending:
+        notes.used(name, 0)
+        with self._counted(model, name, notes) as spending:
             asked = AskedModel(model, name, self._settings.models.get(name, {}), spending)
             if not question.reads:
-                return await judged(asked, question)
+                return await judged(asked, question, notes)
             if self._read is None:
                 raise WaveError("no model can read the project here")
-            return await self._read(asked, question)
+            return await self._read(asked, question, notes)
 
     @contextmanager
-    def _counted(self, model: Model, name: str, used: CountTokens) -> Generator[Spending]:
+    def _counted(self, model: Model, name: str, notes: ThoughtNotes) -> Generator[Spending]:
         """Whatever happens, what was used is counted."""
         session = self._session
         if session.is_used_up:
-            raise WaveError(session.why_used_up)
+            raise SpentError(session.why_used_up)
         spending = session.for_hook(lambda name: WindowFinder(model, name, self._settings, lambda _: None).prices)
         spending.require_prices(name, self._home)
         try:
             yield spending
+        except WaveError as error:
+            if spending.is_used_up:  # there is no answer for want of money, or none that could be asked for again
+                raise SpentError(str(error)) from None
+            raise
         finally:
             usage = spending.total.usage
             session.add_for_hook(spending.total)
-            used(name, usage.input_tokens + usage.output_tokens)
+            notes.used(name, usage.input_tokens + usage.output_tokens)
 
     def _model(self, name: str) -> Model:
         if not callable(self._client):
@@ -109,10 +113,16 @@ def thinker_for(
     def client(name: str) -> Model:
         return model_for(options.wishes, settings, environment, model=name, home=home)
 
-    async def read(asked: AskedModel, question: PolicyQuestion) -> Opinion:
+    async def read(asked: AskedModel, question: PolicyQuestion, notes: ThoughtNotes) -> Opinion:
         from wave_agent.agent.reading_hook import read_and_judge  # lazy: few hooks read
 
-        return await read_and_judge(asked, question, foundation, place)
+        readable = ReadableProject(
+            place=foundation.place,
+            rules=settings.rules,
+            directories=foundation.directories,
+            find_protected=lambda: foundation.protected,
+        )
+        return await read_and_judge(asked, question, readable, place, notes)
 
     return HookThinker(
         settings,

@@ -53,6 +53,7 @@ class LifeCycle:
             self._begin()
             self._announce_instructions()
         await self._report_changed_settings()
+        self._report_telemetry()
         self._ground.log.require_written()
         if self.deferred is not None:  # should the agent be killed now, the call may have run
             self._ground.log.deferred_call(None)
@@ -82,11 +83,17 @@ class LifeCycle:
             ground.sandbox.close()
         await ground.model.close()
         emit = ground.listeners.emit
+        if ground.trace is not None:
+            from wave_agent.agent.telemetry import leave  # lazy: loaded if telemetry is on
+
+            await leave(ground.trace)
+            self._report_telemetry()
         try:
             ground.log.close()
         except SessionError as error:
             if str(error) != ground.log.reported:
                 emit(Error(content=str(error)))
+        self._upload(queued=True)
         if found := self._vigil.end():
             emit(Notice(content=f"The next start asks you to confirm your trust in this project: {found}."))
         if found := self._user_vigil.end():
@@ -94,6 +101,7 @@ class LifeCycle:
         if found := self._changed_consents():
             emit(Notice(content=f"{found[:1].upper()}{found[1:]}. That is undone: review with wave mcp trust."))
         ground.leftovers.close()
+        ground.shared.close()
 
     @property
     def may_begin_by_itself(self) -> bool:
@@ -126,6 +134,7 @@ class LifeCycle:
             keep_private(ground.outputs.parent)
         if ground.resumed is None:
             self.end_leftovers()
+        self._upload(queued=False)
         self._vigil.begin()
         if _is_watched(ground.foundation):
             self._consents = stored_consents(ground.foundation.home)
@@ -153,6 +162,22 @@ class LifeCycle:
             ended = await self._hooks.run(HookEvent.SESSION_END, facts, permission_mode=mode)
             perform(consequences(ended), self._ground.messages)
 
+    def _upload(self, *, queued: bool) -> None:
+        """Sends sessions that wait to be uploaded, this one among them if it is `queued`, in the background."""
+        foundation = self._ground.foundation
+        url = foundation.settings.upload
+        if url is None or not self.has_begun:
+            return
+        from wave_agent.sessions.outbox import is_waiting, queue, start_sending  # lazy: few sessions are collected
+
+        try:
+            if queued:
+                queue(foundation.home, self._ground.transcript)
+        except OSError as error:
+            self._ground.listeners.emit(Error(content=f"This session cannot be queued for upload: {error.strerror}."))
+        if is_waiting(foundation.home):
+            start_sending(foundation.home, url, foundation.environment)
+
     def _changed_consents(self) -> str:
         """What an unattended session changed of it, and is undone; empty if nothing."""
         foundation = self._ground.foundation
@@ -168,6 +193,10 @@ class LifeCycle:
                 self._ground.messages.add_notice_block(change.message)
                 facts = {"source": change.source, "file_path": change.file}
                 await self._hooks.run(HookEvent.CONFIG_CHANGE, facts, permission_mode=self._calls.mode.value)
+
+    def _report_telemetry(self) -> None:
+        if self._ground.trace is not None and (problem := self._ground.trace.take_problem()):
+            self._ground.listeners.emit(Notice(content=problem))
 
     def _close_open_calls(self) -> None:
         """Every call gets a result, even if it was interrupted and even if nothing can be written any more."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wave_agent.agent.result import Callbacks
 from wave_agent.events import Error, Event, HookFinished, Notice, ToolFinished
@@ -10,12 +10,19 @@ from wave_agent.messages import AsideUpdated, BlockAdded, Change, MessageManager
 from wave_agent.sessions.log import SessionLog
 from wave_agent.system.reentrancy import Inside
 
+if TYPE_CHECKING:  # loaded if telemetry is on
+    from wave_agent.telemetry.agent_trace import AgentTrace
+
 
 class Listeners:
     """The transcript comes first: everything that is shown is already on disk."""
 
-    def __init__(self, log: SessionLog, callbacks: Callbacks, inside: Inside) -> None:
+    def __init__(
+        self, log: SessionLog, callbacks: Callbacks, inside: Inside, trace: "AgentTrace | None" = None
+    ) -> None:
+        """`trace` is telemetry's view of the agent, if telemetry is on."""
         self._log = log
+        self._trace = trace
         self._callbacks = callbacks
         self._inside = inside
         self.stream: asyncio.Queue[Event | None] | None = None
@@ -24,6 +31,8 @@ class Listeners:
     def emit(self, event: Event) -> None:
         if isinstance(event, HookFinished):
             self._log.hook_run(event.run)
+        if self._trace is not None:
+            self._trace.see(event)
         if self.stream is not None:
             self.stream.put_nowait(event)
         self._call("on_event", event)
@@ -31,6 +40,8 @@ class Listeners:
     def changed(self, change: Change, messages: MessageManager) -> None:
         """The conversation has changed."""
         self._log.change(change)
+        if self._trace is not None:
+            self._trace.change(change)
         if isinstance(change, ToolUpdated | AsideUpdated):
             block = change.block
             self.emit(ToolFinished(id=block.id, success=bool(block.success), result=block.result or ""))

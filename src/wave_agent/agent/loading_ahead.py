@@ -23,6 +23,7 @@ _MODULES = (
         "wave_agent.hooks.semantics",
         "wave_agent.agent.call_results",
     ),
+    "wave_agent.agent.call_batches",
     *("wave_agent.agent.call_judge", "wave_agent.agent.tool_use", "wave_agent.agent.call_stages"),
     *("tree_sitter", "tree_sitter_bash", "wave_agent.shell.grammar", "wave_agent.shell.words"),
     *("wave_agent.shell.git_commands", "wave_agent.shell.carriers", "wave_agent.shell.wrappers"),
@@ -32,7 +33,8 @@ _MODULES = (
     *("wave_agent.effects.programs", "wave_agent.effects.lines", "wave_agent.effects.only_reading"),
     *("wave_agent.agent.call_effects", "ctypes", "wave_agent.tools.changes.git_index"),
     *("wave_agent.tools.changes.watcher", "wave_agent.agent.file_watch", "wave_agent.tools.changes.undo"),
-    *("wave_agent.tools.stray_processes", "wave_agent.tools.terminal"),
+    *("wave_agent.tools.process", "wave_agent.tools.output", "wave_agent.tools.stray_processes"),
+    *("wave_agent.sessions.touched", "wave_agent.tools.terminal"),
 )
 """In an order in which none loads many others: between two of them, the event loop reads what has arrived."""
 

@@ -1,8 +1,8 @@
 """The MCP servers of a session, from what is configured. Loaded only if servers are."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from wave_agent.agent.options import Foundation
@@ -42,7 +42,7 @@ def open_servers(
     notices += configured.notices
     if not configured.servers:
         return None
-    if foundation.options.mcp_host is None and find_spec("mcp") is None:
+    if foundation.options.mcp_host is None and not _is_installed("mcp"):
         notices.append(f"No MCP server is used: {EXTRA_MISSING}")
         return None
     return McpSession(
@@ -53,7 +53,13 @@ def open_servers(
         rules=foundation.settings.rules,
         places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
         notify=notify,
+        patience=foundation.options.mcp_patience,
     )
+
+
+def _is_installed(module: str) -> bool:
+    """`importlib.util.find_spec` does the same, but takes longer to load than to run."""
+    return module in sys.modules or any(finder.find_spec(module, None) for finder in sys.meta_path)
 
 
 def _host(

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 from wave_agent.agent.call_results import RequestedCall
 from wave_agent.agent.tool_calls import CallRunner
-from wave_agent.messages import MessageManager, ToolBlock
+from wave_agent.messages import NOT_RUN, MessageManager, ToolBlock
+from wave_agent.permissions.decision import INSTEAD
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.text import one_line
 
@@ -34,8 +35,13 @@ async def remember(line: str, project: str, calls: CallRunner, messages: Message
     for name, parameters in steps:
         call = ToolBlock(f"memory-{uuid4().hex[:12]}", name, dict(parameters))
         messages.add_aside(call)
-        await calls.run(RequestedCall(call.id, name, dict(parameters)))
+        await calls.run(RequestedCall(call.id, name, dict(parameters), question=f"Add this line to {FILE}?"))
         done = messages.aside(call.id)
         if done is None or not done.success:
-            return f"Not added to {FILE}: {'it did not run' if done is None else done.result}"
+            return f"Not added to {FILE}: {'it did not run.' if done is None else _for_user(done.result or '')}"
     return f"Added to {FILE}: {entry.strip()}"
+
+
+def _for_user(result: str) -> str:
+    """Why a call did not run, without what is meant for a model."""
+    return result.removeprefix(NOT_RUN).removesuffix(INSTEAD).strip()

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -53,6 +53,7 @@ ONE_CALL = (
     "Your answer made several calls. Only the first was run; the others were dropped. Make one call in an answer, and "
     "look at its result before the next."
 )
+_ALIASES = {"Agent": "Task"}
 _NO_NAME = (
     f"Not run: this is not a valid tool name. Names have at most {NAME_LIMIT} characters, without NUL and without "
     "lone surrogates. Make the call again with the name of one of your tools."
@@ -128,7 +129,7 @@ class ModelAnswer:
             del self.calls[1:]
             calls = [at for at, delta in enumerate(self._arrived) if isinstance(delta, ToolCall)]
             self._arrived = [delta for at, delta in enumerate(self._arrived) if at not in calls[1:]]
-        distinct = _distinct(self.calls, messages)
+        distinct = _renamed(_distinct(self.calls, messages), {tool.name for tool in tools})
         self.asked = [
             _asked(call, given.id, repair=not self.cut) for given, call in zip(self.calls, distinct, strict=True)
         ]
@@ -255,6 +256,14 @@ def _name(name: str) -> str:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _renamed(calls: Sequence[ToolCall], known: Collection[str]) -> list[ToolCall]:
+    """With our names for tools that other agents call differently, so that hooks and rules see no other name."""
+    return [
+        replace(call, name=ours) if call.name not in known and (ours := _ALIASES.get(call.name)) in known else call
+        for call in calls
+    ]
 
 
 def _asked(call: ToolCall, given_id: str, *, repair: bool) -> "RequestedCall":

@@ -24,8 +24,15 @@ from wave_agent.models.profiles import Profile, profile_of
 from wave_agent.models.windows import Window
 from wave_agent.permissions.decision import NOT_LOOSER, Approver, PermissionMode, RestoreApprover
 from wave_agent.sessions.transcript import transcript_file
-from wave_agent.settings.inheritance import Inheritance, inherited, restricted, steering, this_process
-from wave_agent.settings.layers import MANAGED_FILE, OF_THE_PROJECT, LayerFile, Settings, project_places
+from wave_agent.settings.inheritance import Budget, Inheritance, inherited, restricted, steering, this_process
+from wave_agent.settings.layers import (
+    OF_THE_PROJECT,
+    LayerFile,
+    Settings,
+    drop_ins,
+    managed_files,
+    project_places,
+)
 from wave_agent.settings.mcp_sources import claude_state_file
 from wave_agent.settings.other_agents import claude_home
 from wave_agent.settings.snapshot import Snapshot
@@ -94,6 +101,8 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     hook_runner: HookRunner | None = None
     mcp_host: "McpHost | None" = None
     """What speaks to MCP servers. None: the official SDK, in a process of its own."""
+    mcp_patience: float = 5.0
+    """Seconds that the first request waits for MCP servers whose tools are not known yet."""
     elicit: "Elicit | None" = None
     """Answers what MCP servers ask the user. None: it is declined."""
 
@@ -203,6 +212,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
             self.home,
             self.guards,
             settings=[*self.snapshot.files, *others],
+            drop_ins=[str(drop_ins(self.options.managed_file))],
             extended_by=[*inner, *([str(self.claude_home)] if self.claude_home else [])],
             start=self.place.start,
         )
@@ -259,7 +269,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         # Inside a sandbox everything already runs in it, and cannot create another one.
         sandbox=options.sandbox and not (above and above.sandbox),
         above=above,
-        snapshot=Snapshot(gathered.files, _known_as(home, own)),
+        snapshot=Snapshot(gathered.files, _known_as(home, options.managed_file, own)),
         agents=agents.definitions if agents else {},
         notices=(
             *(*notices, *gathered.notices, *limited, *map(str, settings.issues)),
@@ -287,8 +297,9 @@ _SOURCES: Mapping[str, str] = {
 """The names ConfigChange hooks use for these files."""
 
 
-def _known_as(home: Path, own: Iterable[LayerFile]) -> Mapping[str, str]:
-    places = [LayerFile(Layer.MANAGED, MANAGED_FILE), LayerFile(Layer.USER, home / "settings.json")]
+def _known_as(home: Path, managed: Path, own: Iterable[LayerFile]) -> Mapping[str, str]:
+    places = [LayerFile(Layer.USER, home / "settings.json")]
+    places += [LayerFile(Layer.MANAGED, file) for file in managed_files(managed)]
     return {str(place.file): _SOURCES[place.layer] for place in (*places, *own)}
 
 
@@ -353,6 +364,10 @@ def _handed_down(base: Foundation, own: Iterable[LayerFile]) -> Inheritance:
         ),
         max_turns=base.max_turns,
         max_cost=base.max_cost,
+        budgets=(
+            *(() if above is None else above.budgets),
+            Budget(str(base.home / "budgets" / os.urandom(16).hex()), base.max_turns, base.max_cost),
+        ),
         overlays=tuple(options.overlays),
         deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
         ask=tuple(text for rule in settings.rules.ask for text in rule.spelt),

@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from wave_agent.agent.shortening import Shortening
 from wave_agent.errors import ModelError
-from wave_agent.http.refusals import is_too_long, refuses_images, shorter
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import EachOnce, Message, ReasoningBlock, ToolBlock
 from wave_agent.models.base import ModelRequest, ToolSpec
@@ -102,6 +101,8 @@ class RequestForm:
         if not self.fold and _ALTERNATE.search(text):
             self.fold = True
             return True
+        from wave_agent.http.refusals import is_too_long, refuses_images  # lazy: few requests are refused
+
         if self.sent_images and refuses_images(error) and (error.status == 413 or not is_too_long(text, error.status)):
             self.images.refuse(error)
             return True
@@ -181,6 +182,8 @@ class Draft:
 
     def goal(self, size: int, error: ModelError) -> int:
         """How short a request that the server rejected at `size` should become."""
+        from wave_agent.http.refusals import shorter  # lazy: see above
+
         return shorter(size, self.form.overhead, str(error))
 
     def shrinks(self, size: int, goal: int) -> bool:
@@ -191,6 +194,8 @@ class Draft:
 
     def too_long(self, error: ModelError) -> bool:
         """Whether the server said this request is too long; if so, remembers its size."""
+        from wave_agent.http.refusals import is_too_long  # lazy: see above
+
         if not is_too_long(str(error), error.status):
             return False
         self._refused = min(self._refused or self.size(), self.size())

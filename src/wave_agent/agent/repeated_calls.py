@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 HINTED = 2
-"""From this repetition on, the model is told that it repeats itself."""
+"""From this repetition on, the model gets a hint that it repeats itself."""
 NOT_RUN = 5
 """From this repetition on, the call is not run."""
 GIVEN_UP = 10

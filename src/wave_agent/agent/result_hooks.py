@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_results import CallEnd, CallResults, RequestedCall, hook_note
@@ -13,10 +14,10 @@ from wave_agent.formats.readable import readable
 from wave_agent.hooks.dialects import Aside, Dialect, has_failed, heard_by
 from wave_agent.hooks.events import EVENTS, Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
-from wave_agent.hooks.stage import EffectsOf, ToolFacts
+from wave_agent.hooks.stage import EffectsOf, ToolFacts, unknown_effects
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.messages import Origin, Ran, TextBlock
-from wave_agent.tools.base import ToolResult
+from wave_agent.tools.base import SameResult, ToolResult
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.files import uninterrupted
 
@@ -81,7 +82,25 @@ class ResultHooks:
         if not result.success:
             left = reviewed[0].result
             reviewed.append(await after(HookEvent.POST_TOOL_USE_FAILURE, facts, left, failed=True))
+        if (other := result.also_of) is not None:
+            reviewed += await self._review_as(other, call, reviewed[-1], aside)
         return self._end(call, reviewed, notes, ran=ran)
+
+    async def _review_as(
+        self, other: SameResult, call: RequestedCall, before: _Reviewed, aside: Aside
+    ) -> list[_Reviewed]:
+        """What hooks on another tool, which have not seen it yet, make of a result that is also this tool's."""
+        facts = {**call.facts(other.tool_input), "tool_name": other.tool}
+        left, response = before.result, dict(other.response)
+        if before.replaced:
+            response |= dict.fromkeys(other.text_fields, left.content)
+        result = ToolResult(content=left.content, success=other.success, response=readable(response))
+        after = partial(self._review, effects=unknown_effects, aside=aside, but_not_on=call.name)
+        failed = not result.success
+        reviewed = [await after(HookEvent.POST_TOOL_USE, facts, result, failed=failed)]
+        if failed:
+            reviewed.append(await after(HookEvent.POST_TOOL_USE_FAILURE, facts, reviewed[0].result, failed=True))
+        return [replace(one, result=replace(one.result, success=left.success)) for one in reviewed]
 
     async def _review(
         self,
@@ -93,8 +112,10 @@ class ResultHooks:
         aside: Aside,
         failed: bool,
         changed: Sequence[str] = (),
+        but_not_on: str = "",
     ) -> _Reviewed:
-        """What hooks on this event make of a result. `failed`: the tool has run, and failed."""
+        """What hooks on this event make of a result. `failed`: the tool has run, and failed. `but_not_on`: see
+        `HookManager.run`."""
         wrong = {} if result.success else {"error": result.content}
         response = {"success": result.success, "content": result.content, **wrong, **result.response}
         about = {"tool_response": response, "error": result.content, "is_interrupt": False, **changed_files(changed)}
@@ -102,7 +123,8 @@ class ResultHooks:
         facts = {**facts, **{name: value for name, value in about.items() if name in wanted}}
         facts |= {name: {**facts[name], **more} for name, more in readable(result.beside).items() if name in facts}
         tool = ToolFacts(effects=effects)
-        outcome, edits = await self._run(event, facts, tool, heard_by(event, failed=failed), aside)
+        run = partial(self._run, but_not_on=but_not_on)
+        outcome, edits = await run(event, facts, tool, heard_by(event, failed=failed), aside)
         if outcome.replacement is None:
             return _Reviewed(outcome, edits, result)
         origin = None if outcome.withheld else Origin(outcome.event, outcome.replaced_by)
@@ -131,12 +153,27 @@ class ResultHooks:
         return CallEnd((*later, *more), ends_turn=any(one.outcome.flow is Flow.END_TURN for one in reviewed))
 
     async def _run(
-        self, event: HookEvent, facts: dict[str, Any], tool: ToolFacts, dialects: Collection[Dialect], aside: Aside
+        self,
+        event: HookEvent,
+        facts: dict[str, Any],
+        tool: ToolFacts,
+        dialects: Collection[Dialect],
+        aside: Aside,
+        *,
+        but_not_on: str,
     ) -> tuple[Outcome, tuple[TextBlock, ...]]:
         """Runs the hooks of this event. Their changes to files are known from now on, and reported to the model."""
         mode = self._authority.mode.value
-        run = partial(self._hooks.run, event, facts, permission_mode=mode, tool=tool, dialects=dialects, aside=aside)
-        if not self._hooks.waits(event, facts["tool_name"]):
+        run = partial(
+            self._hooks.run,
+            *(event, facts),
+            permission_mode=mode,
+            tool=tool,
+            dialects=dialects,
+            aside=aside,
+            but_not_on=but_not_on,
+        )
+        if not self._hooks.waits(event, *EVENTS[event].targets_in(facts)):
             return await run(), ()
         from wave_agent.tools.hook_edits import describe, look, settle  # lazy: most sessions have no such hooks
 
@@ -162,7 +199,8 @@ class ResultHooks:
         """Whether the model may see the diff. No hook has seen it: a hook that replaces results may be there to
         withhold something. If the tool failed, other hooks may see the result after these."""
         replacing = {run.name for run in self._hooks.journal if run.original_sha256 is not None}
-        unseen = self._hooks.watches(HookEvent.POST_TOOL_USE_FAILURE, facts["tool_name"]) and has_failed(facts)
+        later = HookEvent.POST_TOOL_USE_FAILURE
+        unseen = self._hooks.watches(later, *EVENTS[later].targets_in(facts)) and has_failed(facts)
         return outcome.replacement is None and replacing.isdisjoint(names) and not unseen
 
     def _waited_for(self, event: HookEvent, facts: Mapping[str, Any], earlier: int) -> tuple[str, ...]:

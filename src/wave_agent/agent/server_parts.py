@@ -4,7 +4,6 @@ words are marked as such."""
 from collections.abc import Iterable, Iterator
 
 from wave_agent.mcp.definitions import clean_text, plain_name
-from wave_agent.mcp.mentions import marked
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.text import one_line
 
@@ -18,7 +17,7 @@ def server_parts(servers: Iterable[ServerStatus]) -> dict[str, str]:
     """By the name of the part."""
     statuses = [*servers]
     said = {one.server.name: one.instructions for one in statuses if one.instructions}
-    parts = {f"MCP server {name}": _HEADING.format(name) + marked(text, name) for name, text in said.items()}
+    parts = {f"MCP server {name}": _HEADING.format(name) + _marked(text, name) for name, text in said.items()}
     absent = "\n".join(line for one in statuses for line in _why_absent(one))
     return {**parts, _ABSENT: f"{_ABSENT}, so that they have no tools here:\n\n{absent}"} if absent else parts
 
@@ -33,7 +32,13 @@ def _why_absent(status: ServerStatus) -> Iterator[str]:
     elif status.state is ServerState.NEEDS_LOGIN:
         yield f"- {name} needs a login by the user: wave mcp login {name}"
     elif status.state is ServerState.FAILED:
-        yield f"- {name} failed:\n{marked(one_line(clean_text(status.problem), _LONGEST), name)}"
+        yield f"- {name} failed:\n{_marked(one_line(clean_text(status.problem), _LONGEST), name)}"
+
+
+def _marked(text: str, server: str) -> str:
+    from wave_agent.mcp.mentions import marked  # lazy: few servers say anything
+
+    return marked(text, server)
 
 
 def why_no_tool(name: str, servers: Iterable[ServerStatus]) -> str | None:

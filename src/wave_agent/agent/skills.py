@@ -2,11 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, cast
 
-import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from wave_agent.agent.command_text import fill_arguments
 from wave_agent.permissions.decision import ToolKind
@@ -22,6 +21,8 @@ _ASSUMED_WINDOW = 100_000
 """Tokens, if the model's window is not known."""
 _CHARACTERS = 4
 """Per token, roughly."""
+_MOST_NAMES = 50
+"""Skills that an error names."""
 _SHORT = 100
 """Characters of a description when all of them do not fit."""
 _RULE = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
@@ -31,6 +32,11 @@ def model_skills(extensions: Extensions | None) -> dict[str, ExtensionFile]:
     """The skills that the model may load."""
     found = {} if extensions is None else extensions.of(ExtensionKind.SKILLS)
     return {name: one for name, one in found.items() if not one.flag("disable-model-invocation", default=False)}
+
+
+def user_skills(extensions: Extensions) -> frozenset[str]:
+    """The skills that only the user may call."""
+    return frozenset(extensions.of(ExtensionKind.SKILLS)) - frozenset(model_skills(extensions))
 
 
 def listed_skills(skills: Iterable[ExtensionFile], window: int | None) -> str:
@@ -76,10 +82,15 @@ def allowed_by(file: ExtensionFile) -> tuple[tuple[Rule, ...], list[str]]:
     return tuple(rules), problems
 
 
-class SkillInput(Struct, frozen=True):
-    skill: str = msgspec.field()
-    """Its name, as listed."""
-    args: str = ""
+def permits_words(rules: Sequence[Rule]) -> str:
+    """What is permitted, for the model; empty if nothing is."""
+    listed = ", ".join(rule.text for rule in rules)
+    return f"Until the end of this turn, these calls need no consent: {listed}." if rules else ""
+
+
+class SkillInput(Struct, frozen=True, forbid_unknown_fields=True):
+    skill: Annotated[str, Meta(description="Its name, as listed.")]
+    args: Annotated[str, Meta(description="What it is to be used on, as the user would write it after its name.")] = ""
 
 
 class Skill(Tool):
@@ -93,23 +104,37 @@ class Skill(Tool):
     kind = ToolKind.READS
     Input = SkillInput
 
-    def __init__(self, skills: Mapping[str, ExtensionFile]) -> None:
+    def __init__(
+        self, skills: Mapping[str, ExtensionFile], *, permits: bool = True, for_user: Collection[str] = ()
+    ) -> None:
+        """`permits`: what a skill allows without asking is allowed once it is loaded. `for_user`: the skills that only
+        the user may call."""
         self._skills = skills
+        self._for_user = for_user
+        self._permits = permits
 
     async def run(self, arguments: SkillInput, context: ToolContext) -> ToolResult:
-        skill = self._skills.get(arguments.skill.strip().removeprefix("/"))
+        name = arguments.skill.strip().removeprefix("/")
+        skill = self._skills.get(name)
         if skill is None:
-            hint = did_you_mean(arguments.skill, self._skills)
-            raise ToolInputError(f'There is no skill "{one_line(arguments.skill, 80)}"{hint}.')
+            raise ToolInputError(self._why_none(name))
         if skill.has_changed:
             raise ToolInputError(
                 f"The skill {skill.name} has changed since this session started, so it cannot be used. Only the user "
                 "can approve the change, with wave hooks trust; it is then used in a new session."
             )
-        rules, problems = allowed_by(skill)
-        notes = "".join(f"\n\n[{problem}]" for problem in problems)
+        rules, problems = allowed_by(skill) if self._permits else ((), [])
+        notes = "".join(f"\n\n[{note}]" for note in (permits_words(rules), *problems) if note)
         return ToolResult(
             content=fill_arguments(skill_text(skill), arguments.args) + notes,
             response={"skill": skill.name, "path": skill.path},
             permits=rules,
         )
+
+    def _why_none(self, name: str) -> str:
+        if name in self._for_user:
+            return f"Only the user may call the skill {name}, as /{name}. Do without it, or tell the user about it."
+        names = sorted(self._skills)
+        listed = ", ".join(names[:_MOST_NAMES]) + (" …" if len(names) > _MOST_NAMES else "")
+        hint = did_you_mean(name, self._skills)
+        return f'There is no skill "{one_line(name, 80)}"{hint}. The skills are: {listed}.'

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from wave_agent.agent.shared_budget import NOT_SHARED, SharedBudget
 from wave_agent.errors import SettingsError
 from wave_agent.models.base import Usage
 from wave_agent.models.prices import Prices
@@ -12,6 +13,10 @@ from wave_agent.models.prices import Prices
 
 def shown(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
+
+
+def requests_in_words(number: int) -> str:
+    return "1 model request" if number == 1 else f"{number} model requests"
 
 
 class Tally(Struct, frozen=True):
@@ -32,18 +37,30 @@ class Spending:
     """The tallies of a session: in total, and of the current turn."""
 
     def __init__(
-        self, prices: Callable[[str], Prices | None], limit: float | None = None, above: "Spending | None" = None
+        self,
+        prices: Callable[[str], Prices | None],
+        limit: float | None = None,
+        above: "Spending | None" = None,
+        shared: SharedBudget = NOT_SHARED,
     ) -> None:
         """`prices` returns those of a model, if known. `limit` is in US dollars. What a subagent uses is part of what
-        the agent `above` uses, whose limit applies."""
+        the agent `above` uses, whose limit applies; `shared` is for agents in other processes."""
         self._prices = prices
+        self._shared = shared
         self.limit = limit if above is None else above.limit
         self._above = above
         self.total = Tally()
         self.turn = Tally()
 
     def begin_turn(self) -> None:
+        self.refresh()
         self.turn = Tally()
+
+    def refresh(self) -> None:
+        """Count what agents that commands have started spent since."""
+        tally = Tally(Usage(), self._shared.take_dollars())
+        self.total += tally
+        self.turn += tally
 
     def add(self, model: str, usage: Usage) -> None:
         """Counts one request."""
@@ -73,18 +90,24 @@ class Spending:
         self.turn += tally
         if self._above is not None:
             self._above._count(tally)
+        self._shared.add(dollars=tally.dollars)
 
     @property
     def is_used_up(self) -> bool:
         """No further request may be sent."""
         if self._above is not None:
             return self._above.is_used_up
+        self.refresh()
+        if self._shared.cost_used_up is not None:
+            return True
         return self.limit is not None and (self.total.dollars is None or self.total.dollars >= self.limit)
 
     @property
     def why_used_up(self) -> str:
         if self._above is not None:
             return self._above.why_used_up
+        if (limit := self._shared.cost_used_up) is not None:
+            return f"Stopped: the limit of {shown(limit)} of the agent that started this one is reached."
         spent = "an unknown amount" if self.total.dollars is None else shown(self.total.dollars)
         return f"Stopped: the limit of {shown(self.limit or 0)} is reached ({spent} spent)."
 
@@ -102,23 +125,39 @@ class Spending:
 class RequestCount:
     """The model requests of the current prompt. Those of a subagent are part of those of the agent above."""
 
-    def __init__(self, limit: int | None = None, above: "RequestCount | None" = None) -> None:
+    def __init__(
+        self,
+        limit: int | None = None,
+        above: "RequestCount | None" = None,
+        shared: SharedBudget = NOT_SHARED,
+    ) -> None:
+        """`shared` is for agents in other processes."""
         self.limit = limit
+        self._shared = shared
         self._above = above
         self.made = 0
 
     def begin_turn(self) -> None:
         self.made = 0
+        self._shared.begin_prompt()
+
+    def refresh(self) -> None:
+        """Count the requests that agents which commands have started made since."""
+        self.made += self._shared.take_requests()
 
     def add(self, requests: int = 1) -> None:
         """Negative: a request is repeated in another form."""
         self.made += requests
         if self._above is not None:
             self._above.add(requests)
+        self._shared.add(requests=requests)
 
     @property
     def exhausted(self) -> int | None:
         """The limit that no further request fits into."""
+        self.refresh()
+        if (shared := self._shared.turns_used_up) is not None:
+            return shared
         if self.limit is not None and self.made >= self.limit:
             return self.limit
         return None if self._above is None else self._above.exhausted

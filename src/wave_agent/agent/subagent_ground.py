@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,15 +17,21 @@ from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolStarted, of_subagent
 from wave_agent.hooks.manager import AgentIdentity, HookManager
 from wave_agent.messages import MessageManager
+from wave_agent.models.base import Model
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import Resumed
 from wave_agent.settings.agent_definitions import AgentDefinition
-from wave_agent.settings.layers import ExtensionKind
 from wave_agent.text import one_line
 from wave_agent.tools.base import Tool, ToolContext
+from wave_agent.tools.bash import Bash
+from wave_agent.tools.bash_output import BashOutput
 from wave_agent.tools.changes.of_subagents import SubagentChanges
+from wave_agent.tools.kill_shell import KillShell
 from wave_agent.tools.registry import ToolsOnCall, builtin_tools
+
+if TYPE_CHECKING:
+    from wave_agent.telemetry.agent_trace import AgentTrace
 
 _SHOWN = 100
 """Characters of one line about a call."""
@@ -37,15 +44,29 @@ class SubagentGround(Struct, frozen=True, kw_only=True):
     definition: AgentDefinition
     ground: Ground
     above: Ground
+    call_id: str
+    """The Task call that started it."""
     own_tools: tuple[Tool, ...]
     """Those that no other agent uses."""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What its transcript begins with, so that it can be told whose it is."""
+        whose = {"agent_id": self.identity.agent_id, "agent_type": self.identity.agent_type}
+        return {**whose, "tool_use_id": self.call_id}
 
     def directory(self) -> str:
         """Its current directory, if it has changed."""
         return next(filter(None, (tool.directory() for tool in self.ground.tools.values())), "")
 
-    async def close(self, hooks: HookManager) -> None:
-        """Ends what its tools have left running. Nothing that fails keeps the rest open."""
+    def in_background(self) -> tuple[str, ...]:
+        """The commands that end with it."""
+        return tuple(command for tool in self.own_tools for command in tool.in_background())
+
+    async def close(self, hooks: HookManager, status: str) -> None:
+        """Ends what its tools have left running. Nothing that fails keeps the rest open. `status`: how it ended."""
+        if self.ground.trace is not None:
+            self.ground.trace.end(status)
         for tool in self.own_tools:
             if notice := await tool.close():
                 with suppress(SessionError):  # noted: see `SessionLog.failure`
@@ -64,7 +85,8 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
     agent_id = uuid.uuid4().hex[:16]
     transcript = above.outputs / "subagents" / f"{agent_id}.jsonl"
     log = SessionLog(FileSessionStore(transcript), above.session_id, above.foundation.place, Resumed())
-    listeners = Listeners(log, Callbacks(on_event=_followed(above, agent_id, context)), above.inside)
+    trace = None if above.trace is None else above.trace.subagent(agent_id, definition.name, context.call_id)
+    listeners = Listeners(log, Callbacks(on_event=_followed(above, agent_id, context)), above.inside, trace)
     messages: MessageManager = MessageManager((), lambda change: listeners.changed(change, messages))
     settings = above.foundation.settings
     same = model == above.windows.current.name
@@ -80,6 +102,8 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
         log=log,
         listeners=listeners,
         messages=messages,
+        model=above.model if trace is None else _traced_model(above.model, trace, windows),
+        trace=trace,
         windows=windows,
         tools=tools,
         # The author of a definition that has no Edit means all tools like it.
@@ -87,40 +111,39 @@ def lay_subagent_ground(above: Ground, definition: AgentDefinition, model: str, 
         changes=changes,
         spending=Spending(windows.prices, above=above.spending),
         count=RequestCount(definition.max_turns, above.count),
+        shared=above.shared,
         notices=[],
         instructions=[],
-        role=_role(above, definition, messages.add_notice_block),
+        loaded_skills=[],
+        role=[definition.prompt],
     )
     identity = AgentIdentity(agent_id=agent_id, agent_type=definition.name, transcript_path=str(transcript))
     above.helpers.extend(own_tools)
-    return SubagentGround(identity=identity, definition=definition, ground=ground, above=above, own_tools=own_tools)
+    return SubagentGround(
+        identity=identity,
+        definition=definition,
+        ground=ground,
+        above=above,
+        call_id=context.call_id,
+        own_tools=own_tools,
+    )
 
 
-def _role(above: Ground, definition: AgentDefinition, notify: Callable[[str], None]) -> str:
-    """Its instructions, and the skills that it has from the start."""
-    extensions = above.foundation.gathered.extensions
-    known = {} if extensions is None else extensions.of(ExtensionKind.SKILLS)
-    texts = [definition.prompt]
-    for name in definition.skills:
-        skill = known.get(name)
-        if skill is None or skill.has_changed:
-            notify(f"{definition.source}: skills: {name} is not used: {_why_unused(skill is None)}.")
-        else:
-            texts.append(f"Skill {name}:\n\n{skill.body.strip()}")
-    return "\n\n".join(filter(None, texts))
+def _traced_model(model: Model, trace: "AgentTrace", windows: Windows) -> Model:
+    from wave_agent.agent.traced_model import TracedModel  # lazy: loaded if telemetry is on
 
-
-def _why_unused(missing: bool) -> str:
-    return "there is no such skill" if missing else "it has changed since this session started"
+    return model.for_agent(trace, windows.prices) if isinstance(model, TracedModel) else model
 
 
 def _tools(above: Ground, definition: AgentDefinition, own: dict[str, Tool]) -> dict[str, Tool]:
     """Those of the agent above that the definition permits. A built-in tool that was replaced stays replaced."""
-    return {
+    tools = {
         name: own[name] if name in own and type(own[name]) is type(tool) else tool
         for name, tool in above.tools.items()
         if not tool.delegates and definition.has_tool(name)
     }
+    useless = () if Bash.name in tools else (BashOutput.name, KillShell.name)
+    return {name: tool for name, tool in tools.items() if name not in useless}
 
 
 def _followed(above: Ground, agent_id: str, context: ToolContext) -> Callable[[Event], None]:

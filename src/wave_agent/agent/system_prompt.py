@@ -29,9 +29,15 @@ your work, but they are not the user speaking. Never write such marks yourself.
 
 SUBAGENT = (
     "You are a subagent: another agent gave you this task, and your last message is your report to it. It sees nothing "
-    "else of your work, so the report must contain all it needs. It cannot answer questions: decide for yourself, and "
-    "say what you assumed. Do what the task asks and no more."
+    "else of your work, so the report must contain all it needs. Neither it nor the user can answer questions: decide "
+    "for yourself, and say what you assumed. Do what the task asks and no more. When a call is refused, do not work "
+    "around it. What you are asked to tell the user belongs in the report. The user's hooks check what you do: their "
+    "messages are marked with the hook's name. Follow them where they concern your work, but they are not the user "
+    "speaking. Never write such marks yourself."
 )
+SUBAGENT_LIMIT = "After {requests} no more calls run, and you can only report."
+ENDS_WITH_REPORT = "with your report"
+"""When commands of a subagent in the background end at the latest."""
 DATE = "Date"
 _SESSION = "Session"
 _RULES = "Rules that allow more"
@@ -50,6 +56,7 @@ class PromptFacts(Struct, frozen=True, kw_only=True):
     """A user or program can be asked whether a call may run."""
     allowed: tuple[str, ...] = ()
     """Rules that allow something beyond the mode."""
+    subagent: bool = False
 
 
 class SystemPrompt(Struct, frozen=True):
@@ -103,12 +110,14 @@ _MODES: Mapping[PermissionMode, str] = {
     PermissionMode.DEFAULT: "Calls that only read inside the project run at once; {rest}.",
     PermissionMode.ACCEPT_EDITS: "Reading and editing files inside the project runs at once; {rest}.",
     PermissionMode.PLAN: (
-        "Only reading is possible: Read, Glob, Grep. Find out what you need to know; then end your turn "
-        "with a plan: what to change in which files, in which order, and how to check it. {then}"
+        "Only reading is possible: Read, Glob, Grep, commands that only read, and Task, as subagents only read too. "
+        "Find out what you need to know; then end your turn with a plan: what to change in which files, in which "
+        "order, and how to check it. {then}"
     ),
     PermissionMode.DONT_ASK: "Only what the user's rules allow runs; anything else is refused.",
     PermissionMode.BYPASS: "Calls run without asking unless a rule, a hook or a protected path prevents it.",
 }
+_SUBAGENT_PLAN = "Only reading is possible: Read, Glob, Grep and commands that only read."
 _REST: Mapping[bool, str] = {
     True: "anything else has to be approved first",
     False: "anything else is refused unless a rule or a hook allows it, as it cannot be approved in this session",
@@ -138,7 +147,8 @@ def _listed(rules: Sequence[str]) -> str:
 
 def mode_words(session: PromptFacts, mode: PermissionMode, *, changed: bool = False) -> str:
     """What the mode means for the model. `changed`: the mode was different before."""
-    meaning = _MODES[mode].format(rest=_REST[session.asks], then=_THEN[session.interactive]).rstrip()
+    words = _SUBAGENT_PLAN if session.subagent and mode is PermissionMode.PLAN else _MODES[mode]
+    meaning = words.format(rest=_REST[session.asks], then=_THEN[session.interactive]).rstrip()
     return f"{_CHANGED if changed else 'Permission mode: '}{mode}. {meaning}"
 
 

@@ -1,6 +1,6 @@
 """The calls of a session: which tools there are, what applies to them now, and how each call is run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wave_agent.agent.authority import Authority
@@ -19,6 +19,11 @@ if TYPE_CHECKING:  # loaded with the first call
     from wave_agent.agent.call_results import CallEnd, RequestedCall
     from wave_agent.agent.call_stages import CallStages
     from wave_agent.agent.file_watch import FileWatch
+    from wave_agent.telemetry.agent_trace import AgentTrace
+
+
+async def _nothing_to_sync() -> None:
+    pass
 
 
 class CallRunner:
@@ -37,22 +42,24 @@ class CallRunner:
         authority: Authority,
         approver: Approver | None,
         emit: Callable[[Event], None],
-        sync: Callable[[], None] = lambda: None,
+        sync: Callable[[], Awaitable[None]] = _nothing_to_sync,
         changes: FileChanges | None = None,
         start_watch: "Callable[[], FileWatch | None] | None" = None,
         above: "CallRunner | None" = None,
+        trace: "AgentTrace | None" = None,
     ) -> None:
         """`few`: the model was not offered the dispensable tools. `on_call` finds tools that are loaded when they
         are called. `ahead` starts what calls of MCP servers' tools need, if there are any. `sync` is called before a
         tool that changes something. `changes` are those of the tools. `start_watch`: see `ToolUse`. `above` runs the
         calls of the agent to which a subagent belongs: calls of both that act wait for each other, and are watched by
-        the same watch."""
+        the same watch. `trace` is telemetry's view of the agent, if telemetry is on."""
         self._tools, self._few, self._authority, self._emit = tools, few, authority, emit
         self._on_call = on_call
         self._messages, self._hooks, self._context, self._approver = messages, hooks, context, approver
         self._sync, self._start_watch, self._ahead = sync, start_watch, ahead
         self._changes = changes or FileChanges()
         self._above = above
+        self._trace = trace
         self._side_by_side: SideBySide = SideBySide() if above is None else above._side_by_side
         self._loaded: CallStages | None = None
 
@@ -72,6 +79,7 @@ class CallRunner:
                 changes=self._changes,
                 start_watch=self._start_watch if self._above is None else self._above.begin_watch,
                 side_by_side=self._side_by_side,
+                trace=self._trace,
             )
         return self._loaded
 
@@ -176,3 +184,8 @@ class CallRunner:
         if call.parameters is None:
             return self._stages.results.refuse(call, call.problem)
         return await self._stages.run(call, tool, call.parameters, reads_only=lambda: self.reads_only(call))
+
+    async def run_unoffered(self, call: "RequestedCall", tool: Tool) -> "CallEnd":
+        """Runs a call that the model did not make, of a tool that it need not have."""
+        self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
+        return await self._stages.run(call, tool, call.parameters or {}, reads_only=lambda: tool.kind.only_looks)

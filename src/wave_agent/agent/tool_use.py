@@ -1,7 +1,7 @@
 """Running the tool of a call that is permitted."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,13 @@ from wave_agent.agent.call_results import CallChanges, CallResults, RequestedCal
 from wave_agent.errors import SessionError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.formats.readable import readable, readable_text
-from wave_agent.hooks.events import HookEvent, changed_files
+from wave_agent.hooks.events import EVENTS, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.messages import Ran
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import path_expression
+from wave_agent.system.fairness import fairness
 from wave_agent.system.timestamps import stamp, utc_now
 from wave_agent.system.waiting import SideBySide
 from wave_agent.text import strip_controls
@@ -28,6 +29,7 @@ from wave_agent.tools.changes import FileChanges
 
 if TYPE_CHECKING:  # loaded with the first call that acts
     from wave_agent.agent.file_watch import FileWatch
+    from wave_agent.telemetry.agent_trace import AgentTrace
 
 INTERRUPTED = "Interrupted by the user before it was done."
 _SEARCHES = ("grep", "glob")
@@ -45,14 +47,17 @@ class ToolUse:
         context: ToolContext,
         results: CallResults,
         emit: Callable[[Event], None],
-        sync: Callable[[], None],
+        sync: Callable[[], Awaitable[None]],
         changes: FileChanges,
         start_watch: "Callable[[], FileWatch | None] | None" = None,
         side_by_side: SideBySide,
+        trace: "AgentTrace | None" = None,
     ) -> None:
         """`sync` is called before a tool that changes something: the record of the call is on disk before its
         effect. `changes` are noted by tools that know what they change; for the others, `start_watch` is called once,
-        before the first of them. Without it, nothing is watched. `side_by_side` is shared with subagents."""
+        before the first of them. Without it, nothing is watched. `side_by_side` is shared with subagents.
+        `trace` is telemetry's view of the agent, if telemetry is on."""
+        self._trace = trace
         self._hooks = hooks
         self._authority = authority
         self._context = context
@@ -86,6 +91,7 @@ class ToolUse:
     ) -> tuple[ToolResult, Ran, CallChanges]:
         """The result, even if the tool could not do its work, how long it took, and which files it changed."""
         result, ran, changed = await self._run(call, tool, permitted)
+        await fairness().breathe()
         # Hooks, the model and the transcript get the same text of a result, readable for all of them.
         result = replace(result, content=readable_text(result.content), response=readable(result.response))
         return result, replace(ran, changed_files=tuple(changed_files(changed.paths)["changed_files"])), changed
@@ -95,18 +101,25 @@ class ToolUse:
     ) -> tuple[ToolResult, Ran, CallChanges]:
         # While a hook may still redact the result, none of it is shown.
         after = (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE)
-        hidden = any(self._hooks.watches(event, tool.name) for event in after)
+        facts = call.facts(permitted.tool_input)
+        shown_by = tool.shown_by(permitted.arguments)
+        hidden = any(self._hooks.watches(event, *EVENTS[event].targets_in(facts), *shown_by) for event in after)
         context = self._context_for(call, tool, permitted, hidden=hidden)
         if not tool.kind.only_looks:
-            self._sync()
+            await self._sync()
         try:
             await asyncio.sleep(0)  # lets an interrupt requested by a callback take effect before anything is done
+            await fairness().breathe()
             if tool.delegates:
-                return *await self._result(call, tool, permitted, context), CallChanges()
+                result, ran = await self._result(call, tool, permitted, context)
+                return result, ran, CallChanges(result.changed)
             async with self._side_by_side.running(reads=permitted.kind.only_looks):
                 if permitted.kind.only_looks:
                     return *await self._result(call, tool, permitted, context), CallChanges()
-                return await self._watched(call, tool, permitted, context)
+                try:
+                    return await self._watched(call, tool, permitted, context)
+                finally:
+                    self._changes.claim()
         except asyncio.CancelledError as error:
             if isinstance(error, ToolInterrupted) and not hidden:  # output a hook might have redacted is not stored
                 with suppress(SessionError):  # noted: see `SessionLog.failure`
@@ -168,6 +181,10 @@ class ToolUse:
 
         unread = self._unread(tool, permitted.tool_input)
         context = replace(self._context, judged=permitted.seen, unread=unread, call_id=call.id)
+        if self._trace is not None and (place := self._trace.traceparent(call.id)):
+            context = replace(context, traceparent=place, environment={**context.environment, "TRACEPARENT": place})
+            if facts := tool.hook_facts().get("mcp"):
+                self._trace.called_server(call.id, facts["server"])
         if permitted.kind is ToolKind.READS and tool.kind is not ToolKind.READS:
             # lazy: only for commands that only read
             from wave_agent.effects.only_reading import reading_environment

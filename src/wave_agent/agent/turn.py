@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -22,27 +21,32 @@ from wave_agent.agent.consequences import (
 from wave_agent.agent.loading_ahead import load_ahead
 from wave_agent.agent.model_answer import EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
-from wave_agent.agent.repeated_calls import GIVEN_UP, HINTED, NOT_RUN, Repeats, hint, refusal
-from wave_agent.agent.spending import RequestCount, Spending
+from wave_agent.agent.spending import RequestCount, Spending, requests_in_words
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.errors import ModelError
 from wave_agent.events import Event, Notice, ReasoningDelta, TextDelta
-from wave_agent.hooks.events import Flow, HookEvent, changed_files
+from wave_agent.hooks.events import Decision, Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks, Outcome
 from wave_agent.messages import MessageManager, TextBlock
 from wave_agent.models.base import Model, Reasoning, Retry, Text, Usage
 from wave_agent.models.limits import AnswerLimits
-from wave_agent.system.waiting import together_or_none
+from wave_agent.system.fairness import fairness
 
 if TYPE_CHECKING:  # loaded with the first call
-    from wave_agent.agent.call_results import CallEnd, RequestedCall
+    from wave_agent.agent.call_batches import CallBatches
+    from wave_agent.agent.call_results import RequestedCall
     from wave_agent.agent.expansion import ExpandedPrompt, RefusedPrompt
 
 OVERLOADED = frozenset({429, 503, 529})
 """Statuses after which another model may be asked, once the client has given up repeating the request."""
+_BAD_REQUEST = 400
 CONTINUATIONS = 3
 """How often in a row a text that reached the output limit may be continued."""
+LAST_WORDS = (
+    "The limit of model requests is reached, so no more calls run. Report now: what you did, found, and left undone."
+)
+TOO_LATE = "Not run: the limit of model requests was reached before this call."
 _SHORTENED = (
     "The conversation was too long for the model: some long texts were shortened for it. The transcript still has the "
     "full texts."
@@ -119,6 +123,8 @@ class Turn:
         """The SessionStart hooks have run."""
         self.blocks = Blocks()
         """How often hooks have kept the turn from ending."""
+        self.unmet: list[str] = []
+        """What hooks still objected to when their limit was reached, each with its hook."""
         self._kept_working = False
         self.used = 0
         """Tokens of the window in use, according to the last answer."""
@@ -133,9 +139,7 @@ class Turn:
         self._continued = 0
         self._unfinished = ""
         """The text so far that the model was asked to continue."""
-        self._repeats = Repeats()
-        self._not_run: set[str] = set()
-        """Calls that were not run because they were repetitions."""
+        self._batches: CallBatches | None = None
 
     async def run(
         self, prompt: str | None, *, session_source: str | None = None, complete: Callable[[str], str] | None = None
@@ -154,14 +158,11 @@ class Turn:
             if begun.flow is Flow.END_TURN:
                 return TurnStatus.STOPPED
             prompts = [*self._initial_prompt(begun), *prompts]
-        has_work = self.deferred is not None or self._parts.hooks.wakes
-        if self.deferred is not None:
-            call, self.deferred = self.deferred, None
-            if await self._run_batch([call]):
-                return TurnStatus.STOPPED
         if prompts:
             return await self._answer(prompts)
-        if has_work:
+        if self.deferred is not None or self._parts.hooks.wakes:
+            if await self._ends_with_deferred():
+                return TurnStatus.STOPPED
             await self._parts.briefing.catch_up(self._parts.calls.mode)
             return await self._until_done()
         self.error = (
@@ -213,7 +214,17 @@ class Turn:
         self._parts.messages.accept_prompt()
         perform(before, self._parts.messages)
         perform(consequences(judged, waiting=self._waiting_context()), self._parts.messages)
-        return TurnStatus.STOPPED if judged.flow is Flow.END_TURN else await self._until_done()
+        if judged.flow is Flow.END_TURN or await self._ends_with_deferred():
+            return TurnStatus.STOPPED
+        return await self._until_done()
+
+    async def _ends_with_deferred(self) -> bool:
+        """Takes up the call that waits, if there is one: not before the prompt is accepted that comes with it. True:
+        the turn ends with it."""
+        if self.deferred is None:
+            return False
+        call, self.deferred = self.deferred, None
+        return await self._run_batch([call])
 
     async def _expand(self, prompt: str, later: list[Operation]) -> str | TurnStatus:
         """What the prompt stands for; or how the turn ends, if it is not sent. `later` gets what is to be done once it
@@ -257,9 +268,33 @@ class Turn:
                 ended = await self._recover(error)
             if ended is not None:
                 return ended
-        requests = "1 model request" if count.exhausted == 1 else f"{count.exhausted} model requests"
+        requests = requests_in_words(count.exhausted)
         self._parts.messages.add_notice_block(f"Stopped after {requests}: the limit is reached.")
         return TurnStatus.MAX_TURNS
+
+    async def report(self) -> None:
+        """Asks for one more answer, which ends the work whatever it contains: no call of it is run. For when a limit
+        was reached. If it fails, the last text so far is all there is."""
+        if self._parts.spending.is_used_up:
+            return
+        self._parts.messages.tell_model(LAST_WORDS)
+        try:
+            answer = None if await self._make_room() else await self._last_answer()
+        except ModelError as error:
+            self._parts.messages.add_error_block(str(error))
+            return
+        for call in answer.asked if answer is not None else ():
+            self._parts.calls.refuse(call, TOO_LATE)
+
+    async def _last_answer(self) -> ModelAnswer:
+        """Without tools, unless the server wants them for the calls that were made earlier."""
+        try:
+            return await self._ask_model(tools=False)
+        except ModelError as error:
+            if error.status != _BAD_REQUEST:
+                raise
+        self._parts.count.add(-1)
+        return await self._ask_model()
 
     async def _step(self) -> TurnStatus | None:
         """One request, and what follows from its answer. None: there is more to do."""
@@ -267,7 +302,9 @@ class Turn:
         self._tell_news()
         if await self._make_room():
             return TurnStatus.STOPPED
+        await fairness().breathe()
         answer = await self._ask_model()
+        await fairness().breathe()
         if self._goes_on_after(answer):
             return None
         if answer.asked:
@@ -378,10 +415,10 @@ class Turn:
 
     # ----------------------------------------------------------------------------------------------------------- model
 
-    async def _ask_model(self) -> ModelAnswer:
+    async def _ask_model(self, *, tools: bool = True) -> ModelAnswer:
         """One request. What has arrived is kept, even if the stream breaks or the turn is interrupted."""
         parts = self._parts
-        request = await parts.draft.request()
+        request = await parts.draft.request(tools=tools)
         parts.count.add()
         answer = ModelAnswer(parts.limits)
         stop_loading = load_ahead(parts.calls.prepare)
@@ -461,82 +498,15 @@ class Turn:
     # ----------------------------------------------------------------------------------------------------------- tools
 
     async def _run_batch(self, calls: "Sequence[RequestedCall]") -> bool:
-        """All calls of one answer: read-only ones in parallel, the others one by one. True: the turn ends."""
-        runner = self._parts.calls
+        """All calls of one answer. True: the turn ends."""
         self.blocks = replace(self.blocks, in_a_row=0)
-        ends: list[CallEnd] = []
+        if self._batches is None:
+            from wave_agent.agent.call_batches import CallBatches  # lazy: many answers call no tool
 
-        def acts(call: "RequestedCall") -> bool:
-            return len(calls) > 1 and not runner.reads_only(call)
-
-        for _, group in groupby(enumerate(calls), key=lambda pair: pair[0] if acts(pair[1]) else "reads"):
-            together = [call for _, call in group]
-            if any(end.ends_turn for end in ends):
-                for call in together:
-                    runner.skip(call)
-                continue
-            may_wait = len(calls) == 1 and self._parts.hooks.agent is None
-            ends += await together_or_none([self._run(replace(call, may_wait=may_wait)) for call in together])
-        later: list[Operation] = [operation for end in ends for operation in end.later]
-        perform(later, self._parts.messages)
-        if any(end.is_deferred for end in ends):
-            self.deferred = calls[0]
-        if any(end.ends_turn for end in ends) or await self._ends_after(calls, ends):
-            return True
-        self._note_repeats(calls)
-        return False
-
-    async def _ends_after(self, calls: "Sequence[RequestedCall]", ends: "Sequence[CallEnd]") -> bool:
-        """Whether hooks that see all calls of an answer end the turn."""
-        if not self._parts.hooks.hears(HookEvent.POST_TOOL_BATCH):
-            return False
-        described = [self._described(call, end) for call, end in zip(calls, ends, strict=True)]
-        outcome = await self._fire(HookEvent.POST_TOOL_BATCH, tool_calls=described)
-        return outcome.flow is Flow.END_TURN
-
-    def _described(self, call: "RequestedCall", end: "CallEnd") -> dict[str, Any]:
-        """A call and its result as the model gets it, for hooks."""
-        block = self._parts.messages.call(call.id)
-        result = block.result or ""
-        made = call.parameters or {}
-        return {
-            "tool_name": call.name,
-            "tool_use_id": call.id,
-            "tool_input": made if end.tool_input is None else end.tool_input,
-            "success": bool(block.success),
-            "tool_response": result,
-            **({} if block.success else {"error": result}),
-        }
-
-    async def _run(self, call: "RequestedCall") -> "CallEnd":
-        runner = self._parts.calls
-        if call.parameters is None:
-            return runner.refuse(call, call.problem)
-        times = 0 if runner.polls(call) else self._repeats.before(call.name, call.parameters)
-        if times < NOT_RUN - 1:
-            return await runner.run(call)
-        self._not_run.add(call.id)
-        return runner.refuse(call, refusal(times))
-
-    def _note_repeats(self, calls: "Sequence[RequestedCall]") -> None:
-        """Warns the model when it goes round in circles. Raises `ModelError` when that does not help."""
-        messages, runner, again = self._parts.messages, self._parts.calls, ""
-        for call in calls:
-            if call.parameters is None:  # each was invalid in its own way
-                continue
-            if call.id in self._not_run:
-                self._repeats.note_refused(call.name, call.parameters)
-            elif not runner.polls(call):
-                reads = runner.reads_only(call)
-                if self._repeats.note(call.name, call.parameters, messages.result_of(call.id), reads=reads):
-                    again = call.name
-        times = self._repeats.times()
-        if times >= GIVEN_UP:
-            raise ModelError(f"The model made the same call {times} times in a row, with the same result each time.")
-        if HINTED <= times < NOT_RUN:
-            messages.tell_model(hint(times, calls[-1].name))
-        elif again and times < NOT_RUN:
-            messages.tell_model(hint(HINTED, again))
+            self._batches = CallBatches(self._parts.messages, self._parts.hooks, self._parts.calls)
+        end = await self._batches.run(calls)
+        self.deferred = end.deferred or self.deferred
+        return end.ends_turn
 
     # ------------------------------------------------------------------------------------------------------------ stop
 
@@ -563,6 +533,7 @@ class Turn:
             return None
         if outcome.limit_reached:
             self.error = outcome.error or None
+            self.unmet = _objections(outcome)
             return TurnStatus.STOP_LIMIT
         return TurnStatus.STOPPED if outcome.flow is Flow.END_TURN else TurnStatus.COMPLETED
 
@@ -578,3 +549,9 @@ class Turn:
         outcome = await self._hooks(event, blocks=blocks, **facts)
         self._apply(outcome)
         return outcome
+
+
+def _objections(outcome: Outcome) -> list[str]:
+    said = outcome.reasons.get(Decision.BLOCK, ())
+    silent = [name for name in outcome.unmet if name not in {one.hook for one in said}]
+    return [*(f"Hook {one.hook}: {one.text}" for one in said), *(f"Hook {name} did not pass." for name in silent)]

@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,44 +24,60 @@ from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.model_choice import model_for, model_name_for
 from wave_agent.agent.options import Foundation, WindowFinder, Windows, sandbox_for
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
-from wave_agent.agent.spending import RequestCount, Spending
+from wave_agent.agent.shared_budget import SharedBudget
+from wave_agent.agent.spending import RequestCount, Spending, requests_in_words
 from wave_agent.agent.surroundings import ProjectSurroundings, look_around
-from wave_agent.agent.system_prompt import SUBAGENT, PromptFacts, SystemPrompt, mode_words, system_prompt
+from wave_agent.agent.system_prompt import (
+    ENDS_WITH_REPORT,
+    SUBAGENT,
+    SUBAGENT_LIMIT,
+    PromptFacts,
+    SystemPrompt,
+    mode_words,
+    system_prompt,
+)
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Parts
 from wave_agent.errors import ModelError, SandboxError, SettingsError
+from wave_agent.events import HookStarted
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS
 from wave_agent.hooks.manager import Deferred, HookManager, LiveSession, SessionFacts
+from wave_agent.hooks.variables import DIRECTORY as EXPORTS
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Said
-from wave_agent.messages import MessageManager
-from wave_agent.models.base import ToolSpec
+from wave_agent.messages import NOT_RUN, MessageManager
+from wave_agent.models.base import Model, ToolSpec
 from wave_agent.models.limits import limits_in
 from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import INSTEAD, PermissionMode, ToolKind
-from wave_agent.rules.rule import Places
+from wave_agent.rules.rule import SAME_TOOL, TASK, Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
 from wave_agent.settings.layers import ExtensionKind
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.system.credentials import without_credentials
+from wave_agent.system.identity import identity
 from wave_agent.system.orphans import Leftovers, holder_of
 from wave_agent.system.reentrancy import Inside
-from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
+from wave_agent.tools.base import WITH_SESSION, Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.bash import default_shell
 from wave_agent.tools.changes import FileChanges
 from wave_agent.tools.registry import EDITS_ON_CALL, GrowingTools, ToolsOnCall, builtin_tools
 from wave_agent.tools.shells import directory_left, earlier_shells
-from wave_agent.tools.task import task_tool
+from wave_agent.tools.task import BUILT_IN, Task, task_tool
 
 if TYPE_CHECKING:
     from wave_agent.agent.expansion import ExpandedPrompt, RefusedPrompt
     from wave_agent.agent.file_watch import FileWatch
     from wave_agent.agent.subagents import Subagents
+    from wave_agent.hooks.execution import HookTrace
     from wave_agent.hooks.runners.thinking import Thinker
+    from wave_agent.mcp.session import McpSession
     from wave_agent.mcp.values import Elicit
+    from wave_agent.permissions.sandbox import Sandbox
+    from wave_agent.telemetry.agent_trace import AgentTrace
 
 
 def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = FileSessionStore) -> Ground:
@@ -70,9 +87,10 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     transcript = transcript_file(foundation.home, foundation.project, session_id)
     kept = store(transcript, holder=partial(holder_of, foundation.home))
     model_name = model_name_for(options.model, settings, environment)
-    home = foundation.home
-    model = options.model_client or model_for(options.wishes, settings, environment, model=model_name, home=home)
-    resumed = None if options.resume is None else kept.resume()
+    model = options.model_client or model_for(
+        options.wishes, settings, environment, model=model_name, home=foundation.home
+    )
+    resumed = None if options.resume is None else _resumed(kept, transcript)
     before = resumed or Resumed()
     changes = FileChanges()
     builtin = builtin_tools(changes, earlier_shells(before.messages), directory_left(before.messages))
@@ -81,34 +99,33 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
     except SandboxError:
         kept.close()
         raise
-    skipped = f"{before.skipped} lines of the transcript could not be read and were skipped."
     inside = Inside()
-    log = SessionLog(kept, session_id, foundation.place, before)
-    listeners = Listeners(log, options.callbacks, inside)
+    log = SessionLog(
+        kept, session_id, foundation.place, before, identity=identity if settings.record_identity else _no_identity
+    )
+    notices = [*_skipped(before), *foundation.notices]
+    mcp: McpSession | None = None
+    trace = _trace(foundation, session_id, notices, lambda server: "" if mcp is None else mcp.protocol_of(server))
+    listeners = Listeners(log, options.callbacks, inside, trace)
     messages: MessageManager = MessageManager(
         before.messages, lambda change: listeners.changed(change, messages), before.compacted
     )
     windows = Windows(model, model_name, settings, messages.add_notice_block)
     leftovers = _leftovers(foundation, transcript)
-    notices = [*([skipped] if before.skipped else []), *foundation.notices]
-    task = task_tool({name: one.description for name, one in foundation.agents.items()})
+    task = _task_tool(foundation)
     own = {tool.name: tool for tool in (*builtin, task, *_skill_tool(foundation), *options.tools)}
+    shared = _shared_budget(foundation, session_id)
     try:
-        mcp = None
+        shared.open()
         if has_servers(foundation.gathered, foundation.place, foundation.home, options):
-            from wave_agent.agent.mcp_servers import open_servers  # lazy: most sessions have no servers
-
-            mcp = open_servers(
-                foundation,
-                session_id=session_id,
-                fixed=_fixed_variables(foundation, session_id),
-                ledger=leftovers.entry,
-                sandbox=sandbox,
-                notices=notices,
-                notify=messages.add_notice_block,
+            mcp = _servers(
+                foundation, session_id, leftovers, sandbox, notices=notices, notify=messages.add_notice_block
             )
     except SettingsError:
         kept.close()
+        shared.close()
+        if trace is not None:
+            trace.leave()
         if sandbox is not None:
             sandbox.close()
         raise
@@ -122,10 +139,11 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         inside=inside,
         listeners=listeners,
         messages=messages,
-        model=model,
+        model=model if trace is None else _traced_model(foundation, model, trace, windows),
         windows=windows,
-        spending=Spending(windows.prices, foundation.max_cost),
-        count=RequestCount(foundation.max_turns),
+        spending=Spending(windows.prices, foundation.max_cost, shared=shared),
+        count=RequestCount(foundation.max_turns, shared=shared),
+        shared=shared,
         helpers=[],
         tools=own if mcp is None else GrowingTools(own, mcp.tools),
         on_call=ToolsOnCall(changes),
@@ -135,16 +153,86 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         variables=_variables(foundation, session_id),
         notices=notices,
         instructions=[],
+        trace=trace,
     )
+
+
+def _skipped(before: Resumed) -> list[str]:
+    found = f"{before.skipped} lines of the transcript could not be read and were skipped."
+    return [found] if before.skipped else []
+
+
+def _resumed(kept: FileSessionStore, transcript: Path) -> Resumed:
+    from wave_agent.sessions.touched import note_opened  # lazy: most sessions are new
+
+    resumed = kept.resume()
+    note_opened(transcript)
+    return resumed
+
+
+def _servers(
+    foundation: Foundation,
+    session_id: str,
+    leftovers: Leftovers,
+    sandbox: "Sandbox | None",
+    *,
+    notices: list[str],
+    notify: Callable[[str], None],
+) -> "McpSession | None":
+    from wave_agent.agent.mcp_servers import open_servers  # lazy: most sessions have no servers
+
+    return open_servers(
+        foundation,
+        session_id=session_id,
+        fixed=_fixed_variables(foundation, session_id),
+        ledger=leftovers.entry,
+        sandbox=sandbox,
+        notices=notices,
+        notify=notify,
+    )
+
+
+def _trace(
+    foundation: Foundation, session_id: str, notices: list[str], protocol_of: Callable[[str], str]
+) -> "AgentTrace | None":
+    asked = foundation.settings.telemetry_endpoint is not None or "opentelemetry.sdk" in sys.modules
+    if not asked and not any(name.startswith("OTEL_") for name in foundation.environment):
+        return None
+    from wave_agent.agent.telemetry import open_trace  # lazy: telemetry is off unless it is asked for
+
+    return open_trace(foundation, session_id, notices, protocol_of)
+
+
+def _traced_model(foundation: Foundation, model: Model, trace: "AgentTrace", windows: Windows) -> Model:
+    from wave_agent.agent.traced_model import TracedModel, server_facts  # lazy: see above
+
+    return TracedModel(model, trace, server_facts(foundation, windows.current.name), windows.prices)
+
+
+def _task_tool(foundation: Foundation) -> Task:
+    more = {name: one.description for name, one in foundation.agents.items()}
+    places, rules = Places(foundation.project, os.path.expanduser("~")), foundation.settings.rules.deny
+    denied = [
+        name
+        for name in (*BUILT_IN, *more)
+        if any(rule.matches(Task.name, {"subagent_type": name}, places) for rule in rules if rule.tool == TASK)
+    ]
+    return task_tool(more, denied)
+
+
+def _shared_budget(foundation: Foundation, session_id: str) -> SharedBudget:
+    down, above = foundation.handed_down, foundation.above
+    own = down.budgets[-1].file if down and down.budgets else None
+    return SharedBudget(session_id, own, () if above is None else above.budgets)
 
 
 def _skill_tool(foundation: Foundation) -> tuple[Tool, ...]:
     if foundation.gathered.extensions is None:
         return ()
-    from wave_agent.agent.skills import Skill, model_skills  # lazy: many sessions have no skills
+    from wave_agent.agent.skills import Skill, model_skills, user_skills  # lazy: many sessions have no skills
 
     skills = model_skills(foundation.gathered.extensions)
-    return (Skill(skills),) if skills else ()
+    return (Skill(skills, for_user=user_skills(foundation.gathered.extensions)),) if skills else ()
 
 
 def _leftovers(foundation: Foundation, transcript: Path) -> Leftovers:
@@ -264,17 +352,23 @@ def _hooks(ground: Ground) -> HookManager:
         on_event=ground.listeners.emit,
         live=LiveSession(
             variables=ground.variables,
+            exports=foundation.home / EXPORTS,
             # One of the tools may change its directory.
             directory=lambda: next(filter(None, (tool.directory() for tool in ground.tools.values())), ""),
             door=ground.inside.entered,
             attended=foundation.options.can_use_tool is not None,
             journal=ground.before.hooks,
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
+            begin_trace=None if ground.trace is None else partial(_begin_hook, ground.trace),
         ),
         ask_server=None if ground.mcp is None else ground.mcp.ask_for_hook,
         reserve=[hook for one in foundation.agents.values() for hook in one.hooks],
         open_thinker=partial(_thinker, ground),
     )
+
+
+def _begin_hook(trace: "AgentTrace", begun: HookStarted) -> "HookTrace":
+    return trace.hook(begun.event, begun.name, begun.tool_use_id, begun.agent_id)
 
 
 def _thinker(ground: Ground) -> "Thinker":
@@ -294,6 +388,8 @@ def _thinker(ground: Ground) -> "Thinker":
 def _on_call(ground: Ground, hooks: HookManager, name: str) -> Tool | None:
     """A tool that is loaded when it is called. Not if a guard of Edit does not see it: it would be a way around. Raises
     `ToolInputError` for a server's tool, if it is known why there is none."""
+    if ground.role is not None and name.casefold() in SAME_TOOL:
+        raise ToolInputError(f"{NOT_RUN}a subagent cannot start others. Do the work yourself.")
     if ground.mcp is not None and name.startswith("mcp__"):
         from wave_agent.agent.server_parts import why_no_tool  # lazy: see above
 
@@ -314,6 +410,7 @@ def _briefing(ground: Ground, hooks: HookManager) -> Briefing:
         interactive=options.interactive if ground.role is None else None,
         asks=options.can_use_tool is not None,
         allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
+        subagent=ground.role is not None,
     )
     own = options.system_prompt if ground.role is None else None
     place, home = foundation.place, foundation.home
@@ -347,23 +444,24 @@ def _briefing(ground: Ground, hooks: HookManager) -> Briefing:
             from wave_agent.agent.small_models import INSTRUCTIONS, call_example  # lazy: only for such models
 
             short, how = INSTRUCTIONS, call_example(tools())
-        if ground.role:
-            short = ground.role
+        if own_role := "\n\n".join(filter(None, ground.role or ())):
+            short = own_role
         first = (
             system_prompt(session, mode, around, short) if own is None else SystemPrompt(own, {"System prompt": own})
         )
         plan = mode_words(session, mode) if own is not None and mode is PermissionMode.PLAN else ""
+        skills = _listed_skills(ground)
         added = {
             "Additional instructions": options.append_system_prompt,
-            **_listed_skills(ground),
             **_said_by_servers(ground),
         }
         around_us = {
             "Sandbox": sandbox.description if sandbox else "",
-            "Subagent": "" if ground.role is None else SUBAGENT,
+            "Subagent": "" if ground.role is None else _subagent_words(ground.count.limit),
         }
-        texts = (first.text, *(f"{name}:\n\n{text}" for name, text in ours.items()), *added.values(), plan)
-        parts = {**first.parts, **ours, **added, **around_us}
+        headed = (f"{name}:\n\n{text}" for name, text in (*ours.items(), *skills.items()))
+        texts = (first.text, *headed, *added.values(), plan)
+        parts = {**first.parts, **ours, **skills, **_listed_subagents(ground), **added, **around_us}
         return SystemPrompt(
             "\n\n".join(filter(None, (*texts, *around_us.values(), how))),
             {name: text for name, text in parts.items() if text},
@@ -394,14 +492,26 @@ def _briefing(ground: Ground, hooks: HookManager) -> Briefing:
     )
 
 
+def _subagent_words(limit: int | None) -> str:
+    limited = "" if limit is None else SUBAGENT_LIMIT.format(requests=requests_in_words(limit))
+    return " ".join(filter(None, (SUBAGENT, limited)))
+
+
 def _listed_skills(ground: Ground) -> dict[str, str]:
     if "Skill" not in ground.tools:
         return {}
     from wave_agent.agent.skills import listed_skills, model_skills  # lazy: see above
 
     skills = model_skills(ground.foundation.gathered.extensions)
-    listed = listed_skills(skills.values(), ground.windows.current.known)
-    return {"Skills": f"Skills, which the tool Skill loads:\n\n{listed}"} if listed else {}
+    unloaded = [skill for name, skill in skills.items() if name not in ground.loaded_skills]
+    listed = listed_skills(unloaded, ground.windows.current.known)
+    return {"Skills": f"The tool Skill loads one of these.\n{listed}"} if listed else {}
+
+
+def _listed_subagents(ground: Ground) -> dict[str, str]:
+    """The description of Task lists them; when a session is resumed, there may be others."""
+    task = ground.tools.get(Task.name)
+    return {"Types of subagents": task.listed} if isinstance(task, Task) else {}
 
 
 def _said_by_servers(ground: Ground) -> dict[str, str]:
@@ -417,7 +527,7 @@ _FOR_NOTEBOOKS = "NotebookEdit"
 
 
 class _Specs:
-    """The tools as the model is told about them. Each is described once."""
+    """The tools as they are described to the model. Each is described once."""
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._tools = tools
@@ -471,6 +581,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
             takes_images=windows.takes_images,
             elicit=_elicit(ground, hooks, authority),
             delegate=delegate if above is None else None,
+            ends=WITH_SESSION if above is None else ENDS_WITH_REPORT,
             rules=lambda: authority.rules,
         ),
         authority=authority,
@@ -480,6 +591,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
         changes=ground.changes,
         start_watch=partial(_watch, ground, hooks),
         above=None if above is None else above.calls,
+        trace=ground.trace,
     )
     subagents = _SubagentsOnDemand(ground, hooks, calls, authority)
     return calls
@@ -534,11 +646,17 @@ def _watch(ground: Ground, hooks: HookManager) -> "FileWatch":
         foundation.environment,
         changes=ground.changes,
         messages=ground.messages,
-        record=ground.log.violation,
+        record=partial(_violated, ground),
         is_busy=lambda: any(tool.is_busy() for tool in (*ground.tools.values(), *ground.helpers)),
         others=lambda: hooks.is_busy,
         approver=foundation.options.may_restore,
     )
+
+
+def _violated(ground: Ground, facts: Mapping[str, Any]) -> None:
+    if ground.trace is not None:
+        ground.trace.violated(facts)
+    ground.log.violation(facts)
 
 
 def _draft(ground: Ground, briefing: Briefing, window: WindowFinder) -> Draft:
@@ -559,3 +677,7 @@ def _draft(ground: Ground, briefing: Briefing, window: WindowFinder) -> Draft:
         effort=options.effort,
     )
     return Draft(form, lambda: ground.messages.for_model)
+
+
+def _no_identity(_: str) -> Mapping[str, str]:
+    return {}

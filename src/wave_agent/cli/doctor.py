@@ -23,6 +23,7 @@ from wave_agent.models.base import Model, ModelRequest, Text, ToolCall
 from wave_agent.models.nearby import advice
 from wave_agent.models.tool_call_trial import tool_call_request
 from wave_agent.permissions.sandbox import try_bubblewrap
+from wave_agent.sessions.outbox import waiting
 from wave_agent.settings.layers import ExtensionKind, Settings
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import SourceChoice, gather_settings
@@ -53,7 +54,7 @@ class CheckResult(NamedTuple):
 @click.option("--api", metavar="API", type=click.Choice(APIS), help="What the endpoint speaks (WAVE_API).")
 @json_option
 def doctor(cwd: str | None, model: str | None, base_url: str | None, api: str | None, as_json: bool) -> int:
-    """Check settings, hooks, sandbox, endpoint and model
+    """Check settings, hooks, sandbox, telemetry, endpoint and model
 
     Reads all settings, looks for problems that would keep hooks from starting, and sends the model two short prompts:
     one for an answer, one for a tool call. Exit status 1 if a check fails.
@@ -98,6 +99,8 @@ async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> 
         yield CheckResult("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
     if home is not None:
         yield await asyncio.to_thread(_home, home)
+        if settings.upload is not None:
+            yield _uploads(home, settings.upload)
     for issue in settings.issues:
         yield CheckResult("settings", "failed" if issue.broken else "warning", str(issue))
     yield CheckResult("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
@@ -111,8 +114,25 @@ async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> 
             yield finding
         # Above, the project's hooks are examined as if it were trusted; where a key goes, only a trusted one says.
         settings = gather_settings(home, place, SourceChoice(project_hooks=False).in_environment(os.environ)).settings
+    yield await _telemetry(settings)
     async for finding in _endpoint(model, wishes, settings):
         yield finding
+
+
+def _uploads(home: Path, url: str) -> CheckResult:
+    left = waiting(home)
+    where = f"finished sessions go to {public_url(url)}"
+    if not left:
+        return CheckResult("uploads", "ok", where)
+    error = next((one.error for one in left.values() if one.error), "")
+    detail = f"{where}; waiting: {len(left)}" + (f" ({error})" if error else "")
+    return CheckResult("uploads", "warning" if error else "ok", detail)
+
+
+async def _telemetry(settings: Settings) -> CheckResult:
+    from wave_agent.cli.telemetry_check import check_telemetry  # lazy: loads what telemetry needs
+
+    return CheckResult("telemetry", *await check_telemetry(settings))
 
 
 def _home(home: Path) -> CheckResult:
@@ -129,14 +149,18 @@ def _home(home: Path) -> CheckResult:
 def _extensions(home: Path, project: Project) -> Iterator[CheckResult]:
     """How many agents, skills and commands a session would have, and what keeps others from being used."""
     try:
-        found = gather_settings(home, project, SourceChoice(trust=_trusts_hooks).in_environment(os.environ)).extensions
+        gathered = gather_settings(home, project, SourceChoice(trust=_trusts_hooks).in_environment(os.environ))
     except SettingsError:  # reported above
         return
-    if found is None:
+    if (found := gathered.extensions) is None:
         return
-    counts = [f"{len(found.of(kind))} {kind.value}" for kind in ExtensionKind if found.of(kind)]
+    from wave_agent.settings.session_agents import session_agents  # lazy: many projects have none
+
+    agents = session_agents(gathered)
+    numbers = {kind: len(found.of(kind)) for kind in ExtensionKind} | {ExtensionKind.AGENTS: len(agents.definitions)}
+    counts = [f"{number} {kind.value}" for kind, number in numbers.items() if number]
     yield CheckResult("extensions", "ok", ", ".join(counts) or "none can be used")
-    for notice in found.notices:
+    for notice in (*found.notices, *agents.notices):
         yield CheckResult("extensions", "warning", notice)
 
 

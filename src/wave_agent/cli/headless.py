@@ -29,6 +29,7 @@ from wave_agent.events import (
     HookRun,
     Notice,
     PermissionRequested,
+    SubagentStarted,
     ToolStarted,
     event_to_dict,
 )
@@ -121,9 +122,9 @@ async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: 
             result = await agent.continue_turn()
         else:
             raise _no_prompt()
-        from wave_agent.sessions.index import forget_old_sessions  # lazy: not needed before the answer
+        from wave_agent.replay.upkeep import after_session  # lazy: not needed before the answer
 
-        await asyncio.to_thread(forget_old_sessions, agent.home, agent.settings.cleanup_days)
+        await asyncio.to_thread(after_session, agent.home, agent.settings.cleanup_days)
     screen.finish(result)
     return interruption.status or EXIT[result.status]
 
@@ -252,9 +253,11 @@ class Screen:
         if self._format == "stream-json":
             self.print(json.dumps(event_to_dict(event)))
         match event:
-            case Notice(content=content) | Error(content=content):
-                for line in self._reports.lines(content):
+            case Notice(content=content, agent_id=agent_id) | Error(content=content, agent_id=agent_id):
+                for line in self._reports.lines(content, agent_id):
                     self.tell(line)
+            case SubagentStarted():
+                self._reports.subagent(event)
             case HookFinished(run=run):
                 self._note(run)
             case ToolStarted():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from wave_agent.events import HookRun, ToolStarted
+from wave_agent.events import HookRun, SubagentStarted, ToolStarted
 from wave_agent.hooks.events import EVENTS, Audience, Decision, EventRow, Flow, HookEvent
 from wave_agent.text import clip
 
@@ -40,6 +40,7 @@ class HookReports:
         self._calls: dict[str, str] = {}
         self._waiting: list[HookRun] = []
         self._told: set[str] = set()
+        self._subagents: dict[str, str] = {}
 
     def started(self, call: ToolStarted) -> str:
         """Remember the call, and return how to show it."""
@@ -50,12 +51,16 @@ class HookReports:
         self._calls[call.id] = f"{call.name} ({line})" if line else call.name
         return f"{call.name} {what}".rstrip()
 
+    def subagent(self, started: SubagentStarted) -> None:
+        """Remember its type, to name it."""
+        self._subagents[started.agent_id] = started.agent_type
+
     def finished(self, run: HookRun) -> str:
         """What to print now. Empty if there is nothing to say, or if the reason arrives separately."""
         row = EVENTS[HookEvent(run.event)]
         if run.outcome == "failure":
             self._waiting.append(run)
-        elif run.mode == "shadow" or run.is_async:
+        elif run.mode == "shadow" or run.is_async or run.is_late:
             return ""
         elif run.outcome == "stop" or (_blocks(run) and row.reason_reader is Audience.USER):
             self._waiting.append(run)
@@ -64,8 +69,8 @@ class HookReports:
             return self._line(run, row)
         return ""
 
-    def lines(self, content: str) -> list[str]:
-        """A message for the user, with the name of the hook it comes from."""
+    def lines(self, content: str, agent_id: str | None = None) -> list[str]:
+        """A message for the user, with the name of the hook or subagent it comes from."""
         reason = clip(content)
         if reason in self._told:
             return []
@@ -75,7 +80,10 @@ class HookReports:
             found = refused  # one error block holds all their reasons
         for run in found:
             self._waiting.remove(run)
-        return [self._line(run, EVENTS[HookEvent(run.event)]) for run in found] or [content]
+        lines = [self._line(run, EVENTS[HookEvent(run.event)]) for run in found]
+        self._told.update(lines)  # what ends the turn in a subagent is a message of both agents
+        whose = self._subagents.get(agent_id or "")
+        return lines or [f"Subagent {whose}: {content}" if whose else content]
 
     def _line(self, run: HookRun, row: EventRow) -> str:
         if run.outcome == "failure":
@@ -117,6 +125,6 @@ def _failed(run: HookRun, row: EventRow) -> str:
 def _came_of(run: HookRun, row: EventRow) -> str:
     if run.let_through:
         return " and was let through"
-    if run.mode == "shadow" or run.is_async:
+    if run.mode == "shadow" or run.is_async or run.is_late:
         return ", which has no effect"
     return _NOT_DONE.get(row.flow[Decision.BLOCK], "")

@@ -40,7 +40,9 @@ class CommandSource(NamedTuple):
 COMMANDS: Mapping[str, CommandSource] = {
     "completion": CommandSource("wave_agent.cli.completion:completion", "Print the completion script for a shell"),
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
-    "doctor": CommandSource("wave_agent.cli.doctor:doctor", "Check settings, hooks, sandbox, endpoint and model"),
+    "doctor": CommandSource(
+        "wave_agent.cli.doctor:doctor", "Check settings, hooks, sandbox, telemetry, endpoint and model"
+    ),
     "guard": CommandSource("wave_agent.cli.guard:guard", "Enforce your hooks and rules in other agents"),
     "hooks": CommandSource("wave_agent.cli.hooks:hooks", "Test, check and manage hooks"),
     "mcp": CommandSource("wave_agent.cli.mcp:mcp", "Configure, test and trust MCP servers"),
@@ -220,7 +222,9 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="Add instructions to the system prompt.")
 @click.option("--cwd", metavar="DIR", help="Work in DIR instead of the current directory.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
-@click.option("--trust-ref", metavar="REF", help="Trust only hooks as they are at this git ref, such as origin/main.")
+@click.option(
+    "--trust-ref", metavar="REF", help="Trust only hooks and servers as they are at this git ref, such as origin/main."
+)
 @click.option("--no-project-hooks", is_flag=True, help="Skip the project's own hooks.")
 @click.option("--no-hooks", is_flag=True, help="Run only managed hooks. Requires a person at a terminal.")
 @click.option(

@@ -1,19 +1,21 @@
-"""`wave sessions`: list, show, verify, export and delete recorded sessions."""
+"""`wave sessions`: list, show, verify, export, upload and delete recorded sessions."""
 
 import json
 import os
 import re
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec.structs import replace
 
-from wave_agent.agent.options import find_places
+from wave_agent.agent.options import find_places, locate_project
 from wave_agent.agent.spending import shown
 from wave_agent.cli.options import cwd_option, json_option, secrets_option
+from wave_agent.cli.progress import Progress
 from wave_agent.sessions.hash_chain import ChainFault, ChainReport, check
 from wave_agent.sessions.index import (
     as_markdown,
@@ -25,6 +27,8 @@ from wave_agent.sessions.index import (
 )
 from wave_agent.sessions.masking import mask, masked
 from wave_agent.sessions.transcript import Used, load_session, read_lines, transcripts
+from wave_agent.settings.sources import SourceChoice, gather_settings
+from wave_agent.system.many import each
 from wave_agent.text import clip, strip_controls
 
 _HEAD = re.compile("[0-9a-f]{64}")
@@ -115,6 +119,39 @@ def export(cwd: str | None, session_id: str, output: str | None, show_secrets: b
 
 
 @sessions.command()
+@json_option
+@click.pass_obj
+def upload(cwd: str | None, as_json: bool) -> int:
+    """Send the sessions that wait to be uploaded, now.
+
+    They are sent in the background anyway, when a session starts or ends; this shows what comes of it. The setting
+    `sessions.upload` says where to. Exit status: 0 nothing waits any more, 1 something does, 2 usage.
+    """
+    from wave_agent.sessions.outbox import TOKEN, waiting  # lazy: few sessions are collected
+    from wave_agent.sessions.uploads import UploadError, send_all
+
+    choice = SourceChoice(project_hooks=False).in_environment(os.environ)
+    place, home = locate_project(cwd, os.environ, choice)
+    url = gather_settings(home, place, choice).settings.upload
+    if url is None:
+        raise click.UsageError("`sessions.upload` is set neither in your settings nor in managed ones.")
+    tried: dict[str, str] = {}
+    try:
+        for sent in send_all(home, url, pauses=(), token=os.environ.get(TOKEN, "")):
+            tried[sent.session_id] = sent.error
+            if not as_json:
+                click.echo(f"{sent.session_id}  {strip_controls(sent.error) or 'sent'}")
+    except UploadError as error:
+        raise click.UsageError(str(error)) from None
+    left = waiting(home)
+    if as_json:
+        click.echo(json.dumps({"tried": tried, "waiting": sorted(left)}))
+    elif left or not tried:
+        click.echo(f"{counted(len(left), 'session')} waiting." if left else "Nothing waits to be uploaded.")
+    return int(bool(left))
+
+
+@sessions.command()
 @click.argument("session_id", metavar="[ID]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Check all sessions of this project.")
 @click.option("--head", metavar="HEX", help="Check that the chain contains this head, noted earlier.")
@@ -133,16 +170,26 @@ def verify(cwd: str | None, session_id: str | None, everything: bool, head: str 
     paths = list(session_files(transcripts(home, project))) if everything else []
     if not everything:
         paths = [find_session(home, project, latest_session(home, project) if session_id is None else session_id)]
-    reports = {path: _verified(path, head) for path in paths}
+    reports: list[dict[str, Any]] = []
+    faulty = False
+    with Progress("Verifying sessions") as progress:
+        for done, (path, report) in enumerate(zip(paths, each(partial(_verified, head=head), paths), strict=True), 1):
+            faulty = faulty or bool(report.findings)
+            if as_json:
+                reports.append(_report(path, report))
+            else:
+                _show(path, report)
+            progress(done, len(paths))
     if as_json:
-        click.echo(json.dumps([_report(path, report) for path, report in reports.items()]))
-        return int(any(report.findings for report in reports.values()))
-    for path, report in reports.items():
-        for finding in report.findings:
-            click.echo(strip_controls(f"{path}:{finding.line}: {finding.kind}: {finding.message}"))
-        found = counted(len(report.findings), "finding") if report.findings else "fine"
-        click.echo(f"{path.stem}  {found}; {counted(report.head.run, 'hook run')}, head {report.head.chain}")
-    return int(any(report.findings for report in reports.values()))
+        click.echo(json.dumps(reports))
+    return int(faulty)
+
+
+def _show(path: Path, report: ChainReport) -> None:
+    for finding in report.findings:
+        click.echo(strip_controls(f"{path}:{finding.line}: {finding.kind}: {finding.message}"))
+    found = counted(len(report.findings), "finding") if report.findings else "fine"
+    click.echo(f"{path.stem}  {found}; {counted(report.head.run, 'hook run')}, head {report.head.chain}")
 
 
 @sessions.command()
@@ -172,7 +219,7 @@ def _verified(path: Path, head: str | None) -> ChainReport:
     lines = read_lines(path)
     report = check(lines, path.stem)
     if head is None or head in (report.head.chain, *report.chains):
-        return report
+        return replace(report, chains=frozenset())  # not needed any more, and there may be thousands
     gone = ChainFault(len(lines), "removed record", f"the chain does not contain {head}: it was truncated or rewritten")
     return replace(report, findings=(*report.findings, gone))
 

@@ -19,7 +19,7 @@ from wave_agent.models.apis import APIS
 from wave_agent.models.nearby import ModelServer, origin_of
 from wave_agent.models.tool_call_trial import ToolCallTrial, try_tool_call
 from wave_agent.settings.layers import MANAGED_FILE, Settings, read_managed
-from wave_agent.settings.stored_keys import put_into_keyring, store_key, stored_key
+from wave_agent.settings.stored_keys import forget_key, put_into_keyring, store_key, stored_key, stored_origins
 from wave_agent.settings.user_settings import UserSettings, read_user_settings
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.system.credentials import AGENT_KEYS, ENDPOINTS, public_url
@@ -35,8 +35,9 @@ PATIENCE = 180.0
 @click.option("--api", type=click.Choice(APIS), help="The API that the server speaks, if its URL does not tell.")
 @click.option("--api-key-stdin", is_flag=True, help="Read the server's key from stdin and store it.")
 @click.option("--no-check", is_flag=True, help="Do not try the model.")
+@click.option("--forget", metavar="URL", help="Forget the key that is stored for this server, and do nothing else.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
-def setup(*, api_key_stdin: bool, no_check: bool, **given: Any) -> int:
+def setup(*, api_key_stdin: bool, no_check: bool, forget: str | None, **given: Any) -> int:
     """Choose a model and store it in your settings
 
     Looks for model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) and for keys in the environment, lists
@@ -51,9 +52,29 @@ def setup(*, api_key_stdin: bool, no_check: bool, **given: Any) -> int:
     wave setup                                                       answer questions
     wave setup --base-url http://127.0.0.1:11434/v1 --model qwen3-coder --yes
     wave setup --base-url https://api.mistral.ai/v1 --model devstral-medium-latest --api-key-stdin --yes < key.txt
+    wave setup --forget https://api.mistral.ai/v1                    forget its key
     """
     require_no_agent(os.environ, "wave setup")
+    if forget is not None:
+        if api_key_stdin or no_check or any(given[name] for name in ("base_url", "model", "api")):
+            raise click.UsageError("--forget is used alone.")
+        return _forget(forget)
     return run_setup(SetupFlags(**given, check=not no_check, key=key_from_stdin() if api_key_stdin else None))
+
+
+def _forget(url: str) -> int:
+    home, origin = wave_home(os.environ), origin_of(url)
+    if not origin:
+        raise click.UsageError(f'--forget: "{url}" is not a URL; expected something like https://api.example.com/v1')
+    try:
+        where = forget_key(home, origin)
+    except KeyError:
+        stored = ", ".join(stored_origins(home))
+        others = f"Keys are stored for: {stored}." if stored else "No keys are stored."
+        say(f"No key is stored for {origin}. {others}", err=True)
+        return 1
+    say(f"Removed the key for {origin} from {where}. If others may have seen it, revoke it at the provider as well.")
+    return 0
 
 
 def offer_setup() -> None:
@@ -81,7 +102,7 @@ def run_setup(flags: SetupFlags) -> int:
 
 
 def _require_answers(flags: SetupFlags) -> None:
-    """Raises `click.UsageError` if questions are left that nobody can answer here."""
+    """Raises `click.UsageError` if questions are left, and this run is not interactive."""
     streams: tuple[Any, Any] = (sys.stdin, sys.stdout)  # None if the caller closed them
     if all(stream is not None and stream.isatty() for stream in streams):
         return

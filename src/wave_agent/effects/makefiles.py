@@ -123,7 +123,7 @@ class _Makefile:
         return [self._expanded(line.lstrip("@-+ \t"), own) for line in rule.recipe]
 
     def _expanded(self, text: str, own: Mapping[str, str], depth: int = 0) -> str:
-        """Variables replaced by their values. Functions, and what nobody defines, become an unknown word."""
+        """Variables replaced by their values. Functions, and what is not defined, become an unknown word."""
         if "$" not in text:
             return text
         if depth > _DEEPEST:

@@ -33,7 +33,7 @@ from wave_agent.shell.reader import read_line
 from wave_agent.shell.values import Placed, ShellCommand, Word
 
 _LONGEST = 4000
-"""Characters of a line. Nobody writes a longer one to look something up."""
+"""Characters of a line. Lines that look something up are shorter."""
 _NOT_LOOKED_AT = ("/dev/", "/proc/", "/sys/", "/run/")
 """Reading there can block, consume something, or show what belongs to other processes."""
 

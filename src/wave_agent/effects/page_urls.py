@@ -21,7 +21,7 @@ _ODD = lazy_regex("[\x00-\x20\x7f\\\\\ud800-\udfff]")
 _SAFE = "/%?&=+:@!$'()*,;~-._[]"
 """Characters of a path or query that are sent as they are."""
 LONGEST = 8_000
-"""Characters. Servers refuse longer ones, and nobody reads them before consenting."""
+"""Characters. Servers refuse longer ones, and users do not read them before they consent."""
 
 
 class PageUrlError(ValueError):

@@ -81,6 +81,8 @@ class _PageWriter:
         """Depth of `pre`."""
         self._cells = 0
         """Cells of this row of a table."""
+        self._heads = 0
+        """Those of them that are headings."""
         self._dropped: tuple[str, int] | None = None
         """The element whose content is dropped, and how often it contains itself."""
         self._raw = ""
@@ -230,13 +232,17 @@ class _PageWriter:
     def row(self, tag: HtmlTag) -> None:
         if tag.closes and self._cells:
             self._write(" |")
-        self._cells = 0
         self._break(1)
+        if self._cells and self._cells == self._heads:
+            self._write("|" + " --- |" * self._cells)
+            self._break(1)
+        self._cells = self._heads = 0
 
     def cell(self, tag: HtmlTag) -> None:
         if not tag.closes:
             self._write(" | " if self._cells and not self._breaks else "| ")
             self._cells += 1
+            self._heads += tag.name == "th"
 
     def image(self, tag: HtmlTag) -> None:
         if (alt := " ".join(tag.attributes.get("alt", "").split())) and not tag.closes:

@@ -115,7 +115,7 @@ def degraded(answer: HostAnswer, event: HookEvent, can: frozenset[Verb], *, pass
         text = f"A guard wants this call to be different. Repeat it like this: {answer.advice}"
         answer = replace(answer, verb=Verb.DENY, reason="\n".join(filter(None, (answer.reason, text))))
     if answer.verb is Verb.ASK and (Verb.ASK not in can or answer.skips_questions):
-        text = f"Not run: {answer.why or 'a guard asks'}. Nobody can be asked here. Do without it, or tell the user."
+        text = f"Not run: {answer.why or 'a guard asks'}. This run is not interactive. Do without it, or tell the user."
         answer = replace(answer, verb=Verb.DENY, reason=text)
     if answer.verb is Verb.END and Verb.END not in can:
         # Before a tool, ending the turn includes not running it. At the end of a turn, it is what happens anyway.

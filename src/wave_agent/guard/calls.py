@@ -24,7 +24,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "Write": ("file_path",),
     "Edit": ("file_path",),
 }
-"""The fields without which nobody can say what a call of these tools does."""
+"""The fields without which it is unknown what a call of these tools does."""
 
 _COMMANDS = ("command", "cmd")
 """Where an unknown tool may have a command line."""
@@ -178,8 +178,9 @@ def _calls(row: ToolRow | None, tool: str, given: Mapping[str, Any], directory: 
     if row.is_patch and not isinstance(given.get("file_path"), str):
         yield from _patched(_patch(given), directory)
         return
-    call = _translated(row, tool, given, directory)
+    call, *others = _translated(row, tool, given, directory)
     yield call
+    yield from others
     command = call.tool_input.get("command")
     if isinstance(command, str) and BEGIN in command:
         # Some hosts apply a patch in a command line themselves.
@@ -193,7 +194,7 @@ _SHELL = re.compile(r"\b(?:ba|da|a|z|k|mk|fi|c|tc)?sh\b")
 
 
 def _with_input(event: EventRow, calls: Iterator[HostCall]) -> Iterator[HostCall]:
-    """The calls, and a shell that could be typed into once more, as one that reads what nobody knows."""
+    """The calls, and a shell that could be typed into once more, as one that reads unknown input."""
     for call in calls:
         yield call
         command = call.tool_input.get("command")
@@ -202,7 +203,8 @@ def _with_input(event: EventRow, calls: Iterator[HostCall]) -> Iterator[HostCall
             yield HostCall(tool=call.tool, tool_input=typed, directory=call.directory)
 
 
-def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: str) -> HostCall:
+def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: str) -> list[HostCall]:
+    """At least one: several edits are several calls, so that a guard of one sees nothing of the others."""
     found = dict[str, Any]()
     for name, value in given.items():
         field = row.fields.get(name, name)
@@ -211,8 +213,8 @@ def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: st
     for field, factor in row.factors.items():
         if isinstance(found.get(field), int | float):
             found[field] = found[field] * factor
-    if row.edits:
-        found |= _edits(row, found.pop(row.edits, None))
+    edits = _edits(row, found.pop(row.edits, None)) if row.edits else [dict[str, Any]()]
+    found |= edits[0]
     if isinstance(found.get("command"), list):
         found["command"] = _joined(cast(list[Any], found["command"]))
     for field in NEEDED.get(row.name, ()):
@@ -221,19 +223,27 @@ def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: st
     there = found.get(row.directory) if row.directory else None
     if there is not None and (not isinstance(there, str) or "\0" in there):
         raise UnreadableError(f"the {row.directory} of {tool} is not a path")
-    return HostCall(tool=row.name, tool_input=found, directory=normpath(join(directory, there or "")), row=row)
+    where = normpath(join(directory, there or ""))
+    only = row if len(edits) == 1 else None
+    return [HostCall(tool=row.name, tool_input=found | edit, directory=where, row=only) for edit in edits]
 
 
-def _edits(row: ToolRow, value: Any) -> dict[str, str]:
+def _edits(row: ToolRow, value: Any) -> list[dict[str, Any]]:
+    """The fields of each; at least one, even if the list is empty: no call goes unjudged."""
     edits: list[Any] = cast(list[Any], value) if isinstance(value, list) else [value]
-    texts: list[list[str]] = [[], []]
-    for edit in edits:
-        for at, key in enumerate(row.edit_keys):
-            text = cast(Mapping[str, Any], edit).get(key) if isinstance(edit, dict) else None
-            if not isinstance(text, str):
-                raise UnreadableError(f"{row.edits} is not a list of edits with {' and '.join(row.edit_keys)}")
-            texts[at].append(text)
-    return {"old_string": "\n".join(texts[0]), "new_string": "\n".join(texts[1])}
+    return [_edit(row, edit) for edit in edits] or [dict.fromkeys(_EDIT, "")]
+
+
+def _edit(row: ToolRow, value: Any) -> dict[str, Any]:
+    edit = cast(dict[str, Any], value) if isinstance(value, dict) else dict[str, Any]()
+    texts = [edit.get(key) for key in row.edit_keys]
+    if not all(isinstance(text, str) for text in texts):
+        raise UnreadableError(f"{row.edits} is not a list of edits with {' and '.join(row.edit_keys)}")
+    rest = {key: one for key, one in edit.items() if key not in row.edit_keys}
+    return {**rest, **dict(zip(_EDIT, texts, strict=True))}
+
+
+_EDIT = ("old_string", "new_string")
 
 
 def _joined(words: Sequence[Any]) -> str:
@@ -270,7 +280,7 @@ def host_input(call: HostCall, given: Mapping[str, Any], wanted: Mapping[str, An
         if field in call.tool_input and field in wanted and before == after:
             continue
         theirs = names.get(field, field)
-        made_up = bool(row.edits) and field in ("old_string", "new_string")
+        made_up = bool(row.edits) and field in _EDIT
         if made_up or (theirs in given and isinstance(given[theirs], list) and not isinstance(after, list)):
             return None
         if field not in wanted:

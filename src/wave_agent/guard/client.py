@@ -19,7 +19,7 @@ from posix import _exit as leave  # pyright: ignore[reportPrivateUsage]  # `os` 
 VERSION = b"2"
 NAME = b"socket"
 _AGAIN = 255
-"""The resident guard is about to be replaced: ask somebody else."""
+"""The resident guard is about to be replaced: start a new one."""
 
 
 def main(arguments: list[str]) -> None:
@@ -65,7 +65,7 @@ def _ask(arguments: list[str], event: bytes) -> tuple[int, bytes, bytes] | None:
         directory = posix.open(home + b"/guard", posix.O_RDONLY | posix.O_DIRECTORY | posix.O_NOFOLLOW)
         facts = posix.fstat(directory)
         if facts.st_uid != posix.getuid() or facts.st_mode & 0o77:
-            return None  # somebody else may have put a socket there
+            return None  # another user may have put a socket there
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         connection.settimeout(timeout)
         connection.connect(b"/proc/self/fd/%d/%s" % (directory, NAME))

@@ -47,7 +47,7 @@ class ToolRow(Struct, frozen=True, kw_only=True):
     factors: Mapping[str, float] = MappingProxyType({})
     """Our name of a field → what the host's number is multiplied by, if its unit is another one."""
     edits: str = ""
-    """The field that holds an edit or a list of edits, which become `old_string` and `new_string`."""
+    """The field that holds an edit or a list of edits. Each becomes a call with `old_string` and `new_string`."""
     edit_keys: tuple[str, str] = ("old_string", "new_string")
     directory: str = ""
     """The field with the directory in which the call runs, if it can name one."""
@@ -418,7 +418,10 @@ _COPILOT = HostRow(
         "tool_response": ("toolResult",),
     },
     experimental=True,
-    limits=("a question is a deny where nobody can be asked", "no feedback after a tool or at the end of a turn"),
+    limits=(
+        "a question is a deny in runs that are not interactive",
+        "no feedback after a tool or at the end of a turn",
+    ),
 )
 
 _OPENCODE = HostRow(

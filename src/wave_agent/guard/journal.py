@@ -38,6 +38,8 @@ from wave_agent.messages import (
 from wave_agent.sessions.hash_chain import Link, last_link
 from wave_agent.sessions.recorder import Recorder
 from wave_agent.sessions.store import FileSessionStore
+from wave_agent.sessions.touched import note_closed
+from wave_agent.system.identity import identity
 from wave_agent.system.private_files import keep_private, make_private
 
 PATIENCE = 2.0
@@ -183,12 +185,16 @@ def _run(record: Mapping[str, Any]) -> HookRun | None:
 class GuardJournal:
     """The transcript of one session of a host."""
 
-    def __init__(self, home: Path, transcript: Path, *, host: str, project: str, start: str) -> None:
+    def __init__(
+        self, home: Path, transcript: Path, *, host: str, project: str, start: str, identity: bool = False
+    ) -> None:
+        """`identity`: the first line says who works on which machine."""
         self._home = home
         self._transcript = transcript
         self._host = host
         self._project = project
         self._start = start
+        self._identity = identity
 
     def write(self, judged: JudgedEvent, *, patience: float = PATIENCE) -> None:
         """Adds an event with everything about it. Raises `SessionError`."""
@@ -197,7 +203,7 @@ class GuardJournal:
         self._with_recorder(lambda recorder: _record(recorder, judged), patience)
 
     def add_runs(self, runs: Sequence[HookRun], *, patience: float = PATIENCE) -> None:
-        """Adds runs of hooks that nobody waited for. Raises `SessionError`."""
+        """Adds runs of hooks that were not awaited. Raises `SessionError`."""
 
         def write(recorder: Recorder) -> None:
             for run in runs:
@@ -225,10 +231,11 @@ class GuardJournal:
                 link=link,
             )
             if last_uuid is None and self._transcript.stat().st_size == 0:
-                recorder.start(host=self._host)
+                recorder.start(host=self._host, **(identity(self._project) if self._identity else {}))
             write(recorder)
         finally:
             store.close()
+            note_closed(self._transcript)
 
 
 def _open(store: FileSessionStore, patience: float) -> None:

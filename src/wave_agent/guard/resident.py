@@ -124,7 +124,7 @@ def serve(home: Path, *, idle: float = IDLE) -> None:
 
 
 def _is(path: Path, inode: int) -> bool:
-    """Whether the socket is still ours: without it, nobody can reach us."""
+    """Whether the socket is still ours: without it, we cannot be reached."""
     try:
         return path.stat().st_ino == inode
     except OSError:

@@ -62,7 +62,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def answer_event(
     asked: Asked, stdin: bytes, send: Callable[[HostReply], None], warn: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Judges an event and sends the answer, always exactly one. Hooks that nobody waits for may run on after that.
+    """Judges an event and sends the answer, always exactly one. Hooks that are not awaited may run on after that.
 
     `warn` gets what a person should know and the host need not.
     """
@@ -150,7 +150,12 @@ class _Guard(Struct, frozen=True):
         transcript = transcript_file(foundation.home, foundation.project, name)
         earlier = earlier_for(event, transcript, foundation.settings.hooks.hooks)
         journal = GuardJournal(
-            foundation.home, transcript, host=event.host, project=foundation.project, start=foundation.place.start
+            foundation.home,
+            transcript,
+            host=event.host,
+            project=foundation.project,
+            start=foundation.place.start,
+            identity=foundation.settings.record_identity,
         )
         _remember(foundation, event, name)
         return cls(HostJudge(foundation, with_id(event, earlier), name, earlier), journal)
@@ -226,7 +231,7 @@ class Watchdog:
 def run_once(asked: Asked, answered: Callable[[], None] = lambda: None) -> int:
     """Reads the event from stdin, answers on stdout, and returns the exit status. Without a resident guard.
 
-    `answered` is called after the answer, before hooks that nobody waits for are awaited."""
+    `answered` is called after the answer, before hooks in the background are awaited."""
     out = os.dup(1)
     os.dup2(2, 1)  # nothing but the answer is printed there
 

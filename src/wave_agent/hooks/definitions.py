@@ -98,6 +98,8 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
     """Async, but if it blocks, the model gets the reason."""
     on_failure: OnFailure
     mode: Mode
+    rollout: float | None = None
+    """The share of sessions, from 0 to 1, in which it is enforced; in the others its mode is shadow."""
     enabled: bool
     status_message: str
     once: bool = False
@@ -147,9 +149,9 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
         """
         if not self.enabled:
             return "it is disabled (enabled: false)"
-        target = EVENTS[self.event].target_in(payload)
-        if not self.matcher.matches(target):
-            return f'its matcher ({self.matcher.explain()}) does not match "{target}"'
+        targets = EVENTS[self.event].targets_in(payload)
+        if not any(map(self.matcher.matches, targets)):
+            return f'its matcher ({self.matcher.explain()}) does not match "{targets[0]}"'
         if self.names_call(payload, places) or self._is_about(effects, places):
             return None
         about = "what the call does" if self.condition and self.condition.is_about_effects else "the input"
@@ -157,8 +159,10 @@ class HookDefinition(Struct, frozen=True, kw_only=True):
 
     def names_call(self, payload: Mapping[str, Any], places: Places) -> bool:
         """Whether its condition, if it has one, matches the tool and its input."""
-        tool = EVENTS[self.event].target_in(payload)
-        return self.condition is None or self.condition.matches(tool, payload.get("tool_input") or {}, places)
+        rule = self.condition
+        tool_input: Mapping[str, Any] = payload.get("tool_input") or {}
+        names = EVENTS[self.event].targets_in(payload)
+        return rule is None or any(rule.matches(name, tool_input, places) for name in names)
 
     def _is_about(self, effects: "Callable[[], Effects] | None", places: Places) -> bool:
         """Whether its condition is about something that the call does, or may do."""

@@ -16,11 +16,11 @@ from wave_agent.hooks.environment import HookEnvironment, SessionFacts
 from wave_agent.hooks.event_run import EventRun
 from wave_agent.hooks.events import EventRow
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.hooks.executor import HookExecutor, RunListener
+from wave_agent.hooks.executor import BeginTrace, HookExecutor, RunListener
 from wave_agent.hooks.journal import HookJournal
 from wave_agent.hooks.long_texts import LongTexts
 from wave_agent.hooks.stage import Occurrence, ToolFacts
-from wave_agent.hooks.variables import SessionVariables, VariableExports
+from wave_agent.hooks.variables import SessionVariables, VariableExports, no_file
 from wave_agent.hooks.verdicts import Outcome
 from wave_agent.rules.rule import Places
 from wave_agent.system.reentrancy import Door
@@ -41,17 +41,19 @@ class HookEngine:
         deferred: DeferredContext,
         outputs: Path | None,
         variables: SessionVariables | None,
+        exports: Path | None,
         why_refused: Callable[[HookDefinition], str | None],
         door: Door,
         emit: Callable[[Event], None],
         on_run: RunListener | None,
+        begin_trace: BeginTrace | None,
         async_grace: float,
     ) -> None:
         """The same as for `HookManager`."""
         self.texts = LongTexts(outputs)
         self.background = BackgroundHooks(deferred, self.texts, emit, async_grace)
         hook_environment = HookEnvironment(session, environment, settings_env, own_environment)
-        self._exports = VariableExports(variables, outputs, runner, hook_environment.shared, session.project_dir)
+        self._exports = VariableExports(variables, exports, hook_environment.shared)
         self._executor = HookExecutor(
             runner=runner,
             environment=hook_environment,
@@ -61,10 +63,18 @@ class HookEngine:
             door=door,
             emit=emit,
             on_run=on_run,
+            begin_trace=begin_trace,
         )
 
     def occurrence(
-        self, row: EventRow, number: int, tool: ToolFacts | None, aside: Aside, *, is_waited_for: bool
+        self,
+        row: EventRow,
+        number: int,
+        tool: ToolFacts | None,
+        aside: Aside,
+        *,
+        is_waited_for: bool,
+        is_late: bool = False,
     ) -> Occurrence:
         """An occurrence of an event that begins now."""
         return Occurrence(
@@ -73,6 +83,7 @@ class HookEngine:
             tool=tool or ToolFacts(),
             aside=aside,
             is_waited_for=is_waited_for,
+            is_late=is_late,
             ends=None if row.deadline is None else monotonic() + row.deadline,
         )
 
@@ -83,8 +94,8 @@ class HookEngine:
         payload: Mapping[str, Any],
         spent: Collection[int],
     ) -> Outcome:
-        async def run(export_file: Callable[[], str]) -> Outcome:
+        async def run(export_file: Callable[[str], str]) -> Outcome:
             here = replace(occurrence, export_file=export_file)
             return await EventRun(here, self._executor, self.background, spent=spent).run(hooks, payload)
 
-        return await (self._exports.around(run) if occurrence.row.has_variables else run(str))
+        return await (self._exports.around(run) if occurrence.row.has_variables else run(no_file))

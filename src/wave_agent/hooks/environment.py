@@ -76,7 +76,7 @@ class HookEnvironment:
             found["CLAUDE_PLUGIN_DATA"] = hook.plugin_data
             with suppress(OSError):  # then the hook itself fails and says why
                 make_private(Path(hook.plugin_data))
-        if file := here.export_file():
+        if file := here.export_file(hook.name):
             found[FILE_VARIABLE] = file
         return found
 

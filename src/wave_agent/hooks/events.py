@@ -6,12 +6,14 @@ Everything that differs between events is a column here. Instead of writing `if 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
 from wave_agent.errors import FAILURE_KINDS
 from wave_agent.formats.readable import readable_text
+from wave_agent.lazy_regex import lazy_regex
+from wave_agent.text import NAME_LIMIT
 
 HookEventName: TypeAlias = Literal[
     "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact", "PostCompact",
@@ -61,6 +63,10 @@ NEVER_HERE: Mapping[str, str] = MappingProxyType({
 """Events of other agents that never occur in this one. Settings may name them, but their hooks never run."""
 
 
+_ODD = lazy_regex(r"[^A-Za-z0-9_-]")
+"""Characters that names of tools do not have."""
+
+
 class Decision(IntEnum):
     """What hooks can decide. A higher value overrides a lower one."""
 
@@ -68,7 +74,7 @@ class Decision(IntEnum):
     ALLOW = 1
     ASK = 2
     DEFER = 3
-    """Somebody decides about the call later. Where that is not possible, an ask."""
+    """The decision about the call comes later. Where that is not possible, an ask."""
     BLOCK = 4
     STOP = 5
 
@@ -253,6 +259,18 @@ class EventRow(Struct, frozen=True, kw_only=True):
         """What matchers are compared with."""
         found = str(payload.get(self.target or "", ""))
         return found.rpartition("/")[2] if self.target_is_file else found
+
+    def targets_in(self, payload: Mapping[str, Any]) -> tuple[str, ...]:
+        """The same with the other names that a matcher may use: the name of a server's tool is shortened for models if
+        it is too long, and written with other characters if it has odd ones."""
+        found, about = self.target_in(payload), payload.get("mcp") if self.has_tool else None
+        if not isinstance(about, Mapping):
+            return (found,)
+        server, tool = (str(cast(Mapping[str, Any], about).get(key, "")) for key in ("server", "tool"))
+        whole = f"mcp__{server}__{tool}"
+        if len(whole) > NAME_LIMIT:  # every matcher would match it, also that of a hook which allows something else
+            return (found,)
+        return tuple(dict.fromkeys((found, whole, _ODD.sub("_", whole))))
 
     @property
     def shows_effects(self) -> bool:
@@ -675,7 +693,7 @@ _ROWS = (
     ),
     EventRow(
         event=HookEvent.PERMISSION_DENIED,
-        when="a call was denied by a rule, the mode, a protected path, the user, or because nobody could be asked",
+        when="a call was denied by a rule, the mode, a protected path, the user, or because the run is not interactive",
         target="tool_name",
         asks_models=True,
         stdin=(

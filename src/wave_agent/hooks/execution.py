@@ -10,6 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from wave_agent.events import HookRun, InnerCall
+
 
 class HookKind(StrEnum):
     """What a hook is, which decides the runner."""
@@ -68,6 +70,8 @@ class HookJob(Struct, frozen=True, kw_only=True):
     """The settings layer of the hook: a user's hook does not ask a project's server."""
     model: str = ""
     """The model that a hook of kind `prompt` or `agent` asks; empty for the usual one."""
+    traceparent: str = ""
+    """The run's place in a trace, for services; empty: telemetry is off."""
 
 
 class ServerCall(Struct, frozen=True):
@@ -84,7 +88,7 @@ class Opinion(Struct, frozen=True, gc=False):
 
     ok: bool
     reason: str = ""
-    """Never empty if it is not ok."""
+    """Empty if it is not ok, and the model has not said why even when asked again."""
     impossible: bool = False
     """It is not ok, and nothing the agent could still do would change that."""
 
@@ -113,14 +117,21 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     """The hook must not run; `error` says why. This blocks wherever a failure can."""
     by_server: bool = False
     """The server of an `mcp_tool` hook could not be asked, or its tool failed; `error` says why."""
+    by_service: bool = False
+    """The service of an `http` hook could not be asked, or its answer is not one; `error` says why."""
     opinion: Opinion | None = None
     """What the model of a `prompt` or `agent` hook answered."""
     by_model: bool = False
     """There is no such answer; `error` says why."""
+    is_spent: bool = False
+    """The model could not be asked because the session may spend no more. This blocks a call: the model that made it
+    can bring that about."""
     model: str = ""
     """The model that was asked."""
     tokens: int = 0
     """The tokens of the requests to it."""
+    calls: tuple[InnerCall, ...] = ()
+    """The calls that it made."""
     cancelled: bool = False
     """The turn was cancelled during the run."""
     stdout_dropped: int = 0
@@ -137,6 +148,15 @@ class HookExecutionResult(Struct, frozen=True, kw_only=True):
     @property
     def success(self) -> bool:
         return self.exit_code == 0
+
+
+class HookTrace(Protocol):
+    """One run, as telemetry sees it."""
+
+    @property
+    def traceparent(self) -> str: ...
+
+    def end(self, run: "HookRun") -> None: ...
 
 
 class HookRunner(Protocol):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from wave_agent.events import Event, HookFinished, HookRun, HookStarted
 from wave_agent.hooks.definitions import HookDefinition, with_project
 from wave_agent.hooks.environment import HookEnvironment
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, HookRunner
+from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, HookRunner, HookTrace
 from wave_agent.hooks.journal import HookJournal
 from wave_agent.hooks.journal_entries import journal_entry
 from wave_agent.hooks.kinds import why_absent
@@ -23,6 +23,9 @@ from wave_agent.system.timestamps import stamp, utc_now
 
 _CANCELLED = Verdict((Failure(FailureKind.SIGNAL, "cancelled", blocks=True),))
 RunListener = Callable[[HookRun, HookExecutionResult, Verdict], None]
+BeginTrace = Callable[[HookStarted], HookTrace]
+"""Tells telemetry that a run begins."""
+TRACE_VARIABLE = "TRACEPARENT"
 
 
 class HookExecutor:
@@ -39,6 +42,7 @@ class HookExecutor:
         door: Door,
         emit: Callable[[Event], None],
         on_run: RunListener | None,
+        begin_trace: BeginTrace | None,
     ) -> None:
         self._runner = runner
         self._environment = environment
@@ -48,6 +52,7 @@ class HookExecutor:
         self._door = door
         self._emit = emit
         self._on_run = on_run
+        self._begin_trace = begin_trace
 
     def claims(self, hook: HookDefinition, stage: Stage) -> bool:
         """Whether this hook runs now. If it does, a `once` hook is used up."""
@@ -61,22 +66,22 @@ class HookExecutor:
 
     async def execute(self, hook: HookDefinition, stage: Stage, look: int) -> Verdict:
         """Run one hook and journal it. A cancelled run is journaled too."""
-        self._emit(
-            HookStarted(
-                event=hook.event.value,
-                name=hook.name,
-                tool_use_id=stage.payload.get("tool_use_id"),
-                status_message=hook.status_message,
-                agent_id=stage.payload.get("agent_id"),
-            )
+        begun = HookStarted(
+            event=hook.event.value,
+            name=hook.name,
+            tool_use_id=stage.payload.get("tool_use_id"),
+            status_message=hook.status_message,
+            agent_id=stage.payload.get("agent_id"),
         )
+        self._emit(begun)
+        trace = None if self._begin_trace is None else self._begin_trace(begun)
         refused = self._why_refused(hook)
         entry = partial(journal_entry, hook, stage, look, started=stamp(utc_now()))
         try:
-            result = await self._run(hook, stage, refused)
+            result = await self._run(hook, stage, refused, trace)
         except asyncio.CancelledError:
             result = HookExecutionResult(cancelled=True)
-            self._record(entry(result=result, verdict=_CANCELLED, is_cancelled=True), result, _CANCELLED)
+            self._record(entry(result=result, verdict=_CANCELLED, is_cancelled=True), result, _CANCELLED, trace)
             raise
         if hook.gets_arguments and stage.has_cut_arguments:
             result = replace(result, has_cut_arguments=True)
@@ -94,10 +99,12 @@ class HookExecutor:
             verdict = checked(verdict, stage.payload, name=hook.name, on_failure=hook.on_failure)
         if verdict.rewrite is not None and (problem := stage.rewritten(hook, verdict.rewrite)[1]):
             verdict = replace(verdict, effects=(*verdict.effects, TellUser(f"hook {hook.name}: {problem}")))
-        self._record(entry(result=result, verdict=verdict), result, verdict)
+        self._record(entry(result=result, verdict=verdict), result, verdict, trace)
         return verdict
 
-    async def _run(self, hook: HookDefinition, stage: Stage, refused: str | None) -> HookExecutionResult:
+    async def _run(
+        self, hook: HookDefinition, stage: Stage, refused: str | None, trace: HookTrace | None
+    ) -> HookExecutionResult:
         """The result of the hook, or why it did not run."""
         here = stage.occurrence
         if refused is not None:
@@ -109,7 +116,10 @@ class HookExecutor:
         if hook.function is not None:
             door = self._door if here.waits_for(hook) else no_door
             return await call_function(hook.function, stage.stdin(hook.dialect), here.seconds(hook.timeout), door)
-        return await self._runner.run(self._job(hook, stage))
+        job = self._job(hook, stage)
+        if trace is not None and (place := trace.traceparent):
+            job = replace(job, traceparent=place, env={**job.env, TRACE_VARIABLE: place})
+        return await self._runner.run(job)
 
     def _job(self, hook: HookDefinition, stage: Stage) -> HookJob:
         here, project, columns = stage.occurrence, self._environment.project, hook.columns
@@ -136,7 +146,9 @@ class HookExecutor:
             model=hook.model,
         )
 
-    def _record(self, run: HookRun, result: HookExecutionResult, verdict: Verdict) -> None:
+    def _record(self, run: HookRun, result: HookExecutionResult, verdict: Verdict, trace: HookTrace | None) -> None:
+        if trace is not None:
+            trace.end(run)
         self._journal.add(run)
         if self._on_run is not None:
             self._on_run(run, result, verdict)

@@ -45,6 +45,7 @@ def journal_entry(
         duration_ms=round(result.duration, 3),
         reason=clip(_reason(verdict)),
         is_async=hook.is_async,
+        is_late=stage.occurrence.is_late,
         before=before,
         after=None if before is None or changes is None else stage.rewritten(hook, changes)[0],
         original_sha256=_digest(payload) if verdict.replacement is not None or withholds(row, verdict) else None,
@@ -55,13 +56,14 @@ def journal_entry(
         model=result.model,
         tokens=result.tokens,
         answer=None if result.opinion is None else result.opinion.to_dict(),
+        calls=result.calls,
     )
 
 
 def _is_let_through(hook: HookDefinition, stage: Stage, failure: Failure | None) -> bool:
     """Whether the run failed, could have had a say, and is only reported."""
     here = stage.occurrence
-    has_say = hook.role is Role.ENFORCE and here.is_waited_for
+    has_say = hook.role is Role.ENFORCE and here.is_waited_for and not here.is_late
     return failure is not None and has_say and lets_through(here.row, failure)
 
 

@@ -20,17 +20,18 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.dialects import ALL, Aside, Dialect
 from wave_agent.hooks.environment import SessionFacts
 from wave_agent.hooks.events import EVENTS, EventRow, HookEvent
-from wave_agent.hooks.execution import HookRunner, close_runner
+from wave_agent.hooks.execution import HookKind, HookRunner, close_runner
 from wave_agent.hooks.journal import HookJournal
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.variables import SessionVariables
 from wave_agent.hooks.verdicts import Blocks, Outcome, Role, without_hooks
+from wave_agent.system.fairness import fairness
 from wave_agent.system.real_files import is_below, resolve_or_keep
 from wave_agent.system.reentrancy import Door, no_door
 
 if TYPE_CHECKING:
     from wave_agent.hooks.engine import HookEngine
-    from wave_agent.hooks.executor import RunListener
+    from wave_agent.hooks.executor import BeginTrace, RunListener
     from wave_agent.hooks.stage import ToolFacts
 
 __all__ = ["ASYNC_GRACE", "AgentIdentity", "Deferred", "HookManager", "LiveSession", "SessionFacts"]
@@ -44,6 +45,8 @@ class LiveSession(Struct, frozen=True, kw_only=True):
 
     variables: SessionVariables | None = None
     """Receives what hooks export for the commands of the session."""
+    exports: Path | None = None
+    """The directory for the files to which they write exports."""
     directory: Callable[[], str] = str
     """Returns the session's current directory if it has changed."""
     door: Door = no_door
@@ -54,6 +57,8 @@ class LiveSession(Struct, frozen=True, kw_only=True):
     """The runs of a resumed session."""
     deferred: Sequence[Deferred] = ()
     """The context that was waiting when a resumed session ended."""
+    begin_trace: "BeginTrace | None" = None
+    """Tells telemetry that a hook begins to run."""
 
 
 _NO_SESSION = LiveSession()
@@ -133,10 +138,12 @@ class HookManager:
             deferred=self._deferred,
             outputs=outputs,
             variables=live.variables,
+            exports=live.exports,
             why_refused=why_refused,
             door=live.door,
             emit=on_event,
             on_run=on_run,
+            begin_trace=live.begin_trace,
             async_grace=async_grace,
         )
 
@@ -162,15 +169,18 @@ class HookManager:
         tool: "ToolFacts | None" = None,
         blocks: Blocks | None = None,
         waited: bool = True,
+        late: bool = False,
         dialects: Collection[Dialect] = ALL,
         aside: Aside | None = None,
+        but_not_on: str = "",
     ) -> Outcome:
         """Run every hook that applies to this event and return the combined outcome.
 
         `facts` are the event's own stdin fields. `blocks` is how often hooks have blocked before; without it, all
         blocks counted in `facts` are taken to be in a row. If `waited` is false, hooks are started but treated like
-        async hooks. Only hooks in `dialects` run; `aside` holds facts that only some dialects send. Cancelling kills
-        the running hooks and waits for them to end.
+        async hooks. `late`: no decision has an effect any more, so no model is asked. Only hooks in `dialects` run,
+        without those that are for the tool `but_not_on`; `aside` holds facts that only some dialects send. Cancelling
+        kills the running hooks and waits for them to end.
         """
         happening = self._here(event)
         if happening is None:
@@ -180,13 +190,18 @@ class HookManager:
         before = blocks or Blocks(total=counted, in_a_row=counted)
         number, is_waited_for = self._journal.next_occasion(), row.waited and waited
         hooks = [hook for hook in self.hooks if hook.event is event and hook.dialect in dialects]
+        if late:
+            hooks = [hook for hook in hooks if hook.kind not in (HookKind.PROMPT, HookKind.AGENT)]
+        hooks = [hook for hook in hooks if not (but_not_on and hook.may_apply_to(but_not_on))]
         engine = self._engine
         if self.agent is not None:
             self._deferred.belongs(number, self.agent.agent_id)
         if engine is None or not hooks:
             return without_hooks(event, facts.get("tool_input")) if is_waited_for else Outcome(event=event)
         running = engine.run(
-            engine.occurrence(row, number, tool, self._aside(aside or Aside()), is_waited_for=is_waited_for),
+            engine.occurrence(
+                row, number, tool, self._aside(aside or Aside()), is_waited_for=is_waited_for, is_late=late
+            ),
             hooks,
             {**self._common(row, permission_mode), **facts},
             before.spent,
@@ -195,6 +210,7 @@ class HookManager:
             engine.background.start(running, number)
             return Outcome(event=event)
         outcome = engine.texts.shortened(await running)
+        await fairness().breathe()
         if outcome.prompt_erased:  # async hooks saw the prompt too: their context must not reach the model either
             self._deferred.erase(number)
         if row.block_counter is None:
@@ -242,7 +258,9 @@ class HookManager:
     def _aside(self, known: Aside) -> Aside:
         session, directory = self.session, self.directory
         # As in the agent the hook was written for: a session stays within its directories.
-        if not is_below(resolve_or_keep(directory), resolve_or_keep(session.project_dir)):
+        if directory != session.project_dir and not is_below(
+            resolve_or_keep(directory), resolve_or_keep(session.project_dir)
+        ):
             directory = session.start or session.project_dir
         return replace(
             known,
@@ -286,20 +304,20 @@ class HookManager:
         if self.agent is not None:
             self._deferred.hand_over(self.agent.agent_id)
 
-    def watches(self, event: HookEvent, target: str) -> bool:
-        """Whether a hook whose verdict is enforced may apply to this event and target."""
+    def watches(self, event: HookEvent, *targets: str) -> bool:
+        """Whether a hook whose verdict is enforced may apply to this event and one of these names of its target."""
         found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)
-        return any(hook.role is Role.ENFORCE and hook.matcher.matches(target) for hook in found)
+        return any(hook.role is Role.ENFORCE and any(map(hook.matcher.matches, targets)) for hook in found)
 
     def overlooks(self, tool: str, like: str) -> bool:
         """Whether a hook that may run for calls of the tool `like` never runs for those of this one."""
         found = [hook for hook in self.hooks if EVENTS[hook.event].has_tool and hook.enabled]
         return any(hook.may_apply_to(like) and not hook.may_apply_to(tool) for hook in found)
 
-    def waits(self, event: HookEvent, target: str) -> bool:
+    def waits(self, event: HookEvent, *targets: str) -> bool:
         """Whether a hook that is awaited may apply, even if its verdict has no effect."""
         found = (hook for hook in self.hooks if hook.event is self._here(event) and hook.enabled)
-        return any(not hook.is_async and hook.matcher.matches(target) for hook in found)
+        return any(not hook.is_async and any(map(hook.matcher.matches, targets)) for hook in found)
 
     def hears(self, event: HookEvent) -> bool:
         """Whether any hook may run on this event."""

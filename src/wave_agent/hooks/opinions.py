@@ -26,8 +26,17 @@ OPINION_SCHEMA: Mapping[str, Any] = MappingProxyType({
 })  # fmt: skip
 
 
+OBJECTION = Opinion(ok=False)
+"""An objection whose reason is unknown."""
+
+
 class OpinionError(Exception):
     """The answer is not valid. The message says why, in words for whoever gave it."""
+
+    def __init__(self, problem: str, *, objects: bool = False) -> None:
+        """`objects`: what is wrong with it, it does object, and that must not be lost."""
+        super().__init__(problem)
+        self.objects = objects
 
 
 def opinion_in(text: str) -> Opinion:
@@ -50,10 +59,10 @@ def opinion_of(answer: object) -> Opinion:
     if not isinstance(ok, bool):
         raise OpinionError('"ok" is missing' if ok is None else f'"ok" must be true or false, not {json.dumps(ok)}')
     if reason is not None and not isinstance(reason, str):
-        raise OpinionError(f'"reason" must be a string, not {type_name(reason)}')
+        raise OpinionError(f'"reason" must be a string, not {type_name(reason)}', objects=not ok)
     if impossible is not None and not isinstance(impossible, bool):
-        raise OpinionError(f'"impossible" must be true or false, not {type_name(impossible)}')
+        raise OpinionError(f'"impossible" must be true or false, not {type_name(impossible)}', objects=not ok)
     said = (reason or "").strip()[:_REASON_LIMIT]
     if not ok and not said:
-        raise OpinionError('"ok" is false, but there is no "reason"')
+        raise OpinionError('"ok" is false, but there is no "reason"', objects=True)
     return Opinion(ok, said, bool(impossible) and not ok)

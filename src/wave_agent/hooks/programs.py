@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
-from wave_agent.hooks.named_files import hook_files
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.system.real_files import is_below
 
@@ -52,7 +51,8 @@ def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest
     """`root` is the project or its repository, `path` the hooks' PATH."""
     if hook.kind not in (HookKind.COMMAND, HookKind.PYTHON):
         return Programs()
-    from wave_agent.hooks.python_modules import python_of, text_of  # lazy: as below
+    from wave_agent.hooks.named_files import hook_files  # lazy: as below
+    from wave_agent.hooks.python_modules import python_of, text_of
     from wave_agent.hooks.runners.without_shell import BUILTINS  # lazy: most projects have no hooks
 
     look = _ProgramSearch(project, root, path, digest)

@@ -39,7 +39,7 @@ from wave_agent.hooks.events import (
     OnFailure,
 )
 from wave_agent.hooks.execution import HookExecutionResult, Opinion
-from wave_agent.hooks.reader import UNUSABLE, HookOutput, knows, read_output, unknown_keys
+from wave_agent.hooks.reader import UNUSABLE, HookOutput, Stated, knows, read_output, unknown_keys
 from wave_agent.hooks.verdicts import (
     DECISION_OF,
     MAKE,
@@ -409,7 +409,8 @@ def read(
     row = EVENTS[event]
     if unfinished := _unfinished(result, name):
         # A guard that was changed, and so refused to run, must not let its action through.
-        return Verdict((Failure(*unfinished, blocks=result.is_refused or on_failure is OnFailure.BLOCK),))
+        has_no_say = result.is_refused or (result.is_spent and row.has_tool)
+        return Verdict((Failure(*unfinished, blocks=has_no_say or on_failure is OnFailure.BLOCK),))
     if result.opinion is not None:
         return Verdict(_opinion(row, name, result.opinion, continue_on_block=continue_on_block))
     text = _text_of(result)
@@ -426,13 +427,14 @@ def _opinion(row: EventRow, name: str, opinion: Opinion, *, continue_on_block: b
     """What a model's answer means. A model that does not object has no opinion: it never allows anything."""
     if opinion.ok:
         return ()
+    reason = opinion.reason or f"Hook {name} objects, without giving a reason."
     if opinion.impossible and row.flow[Decision.BLOCK] is Flow.KEEP_WORKING:
-        return (TellUser(f"hook {name} let the agent stop, since what it wants is impossible: {opinion.reason}"),)
+        return (TellUser(f"hook {name} let the agent stop, since what it wants is impossible: {reason}"),)
     if row.objection_may_end_turn and not continue_on_block:
-        return (EndTurn(opinion.reason),)
+        return (EndTurn(reason),)
     # Where the reason of a block is for the user, the model still has to know why its call was refused.
-    refusal = (TellRefused(opinion.reason),) if row.behavior_words else ()
-    return (Block(opinion.reason), *refusal)
+    refusal = (TellRefused(reason),) if row.behavior_words else ()
+    return (Block(reason), *refusal)
 
 
 _RESTRICTS = Block | Defer | Ask | EndTurn | Failure
@@ -475,6 +477,8 @@ def _unfinished(result: HookExecutionResult, name: str) -> tuple[FailureKind, st
         return FailureKind.TIMEOUT, f"Hook {name} timed out after {result.duration / 1000:.3g} s"
     if result.error is not None and result.by_server:
         return FailureKind.MCP, f"Hook {name} got no answer: {result.error}"
+    if result.error is not None and result.by_service:
+        return FailureKind.HTTP, f"Hook {name} got no answer: {result.error}"
     if result.error is not None and result.by_model:
         return FailureKind.ANSWER, f"Hook {name} got no answer: {result.error}"
     if result.error is not None:
@@ -503,6 +507,9 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult, text: str) 
     try:
         found = parse_object(text, twice=True)
     except StrictJSONError as error:
+        said = _restrictions(row, text)
+        if said is not None:
+            return Stdout.CHATTER, said, f"hook {name}: {_SEVERAL}"
         return Stdout.MALFORMED, _NO_OUTPUT, f"hook {name}: stdout looks like JSON but is not: {error}"
     if not found:
         return Stdout.EMPTY, _NO_OUTPUT, ""
@@ -512,6 +519,37 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult, text: str) 
     return Stdout.UNREADABLE if output.unreadable else _SAYS[bool(output.stated)], output, ""
 
 
+def _restrictions(row: EventRow, text: str) -> HookOutput | None:
+    """What the objects at the end of a text restrict, taken together; None if that is nothing. Of two scripts that
+    print one after the other, neither must cancel the other's block."""
+    stated: list[Stated] = []
+    unreadable: list[str] = []
+    reason, withhold = "", ""
+    for _ in range(_MOST_OBJECTS):
+        found, start = _ending_object(text)
+        if start == len(text):
+            break
+        said = _restricting(row, read_output(row, found))
+        stated, unreadable = [*said.stated, *stated], [*said.unreadable, *unreadable]
+        reason, withhold = said.reason or reason, said.withhold or withhold
+        text = text[:start].rstrip()
+    if not (stated or unreadable or withhold):
+        return None
+    return HookOutput(stated=tuple(stated), unreadable=tuple(unreadable), reason=reason, withhold=withhold)
+
+
+def _restricting(row: EventRow, output: HookOutput) -> HookOutput:
+    """The part of an output that counts although it is not the only thing on stdout."""
+    return HookOutput(
+        stated=tuple(said for said in output.stated if said.decision >= Decision.ASK),
+        unreadable=output.unreadable if row.unreadable is not None else (),
+        reason=output.reason,
+        withhold=output.withhold or (UNUSABLE if output.updated_tool_output is not None else ""),
+    )
+
+
+_SEVERAL = "stdout is not one JSON object, so only the restrictions in its last objects were applied; print one object"
+_MOST_OBJECTS = 100
 _SAYS: Mapping[bool, Stdout] = {True: Stdout.DECIDES, False: Stdout.SILENT}
 _TOO_LONG = "stdout starts like JSON but is longer than the limit, so its decision cannot be read"
 _STARTS = 1000
@@ -523,9 +561,8 @@ def _after_text(row: EventRow, name: str, result: HookExecutionResult, text: str
     end = _end(text, result.stdout_end)
     found, start = _ending_object(end)
     output = read_output(row, found)
-    unreadable = output.unreadable if row.unreadable is not None else ()
-    stated = tuple(said for said in output.stated if said.decision >= Decision.ASK)
-    withhold = output.withhold or (UNUSABLE if output.updated_tool_output is not None else "")
+    said = _restricting(row, output)
+    stated, unreadable, withhold = said.stated, said.unreadable, said.withhold
     lost = end if output.unreadable else end[:start]
     silent = not (stated or unreadable or withhold or row.text_is_context)
     if silent and (_attempts(lost) or _attempts(text if result.stdout_end else "")):
@@ -535,7 +572,6 @@ def _after_text(row: EventRow, name: str, result: HookExecutionResult, text: str
     kept = "only its restrictions were applied" if stated or unreadable else "it was ignored"
     kept += " and the result was withheld" if withhold else ""
     problem = f"hook {name}: there is text before the JSON on stdout, so {kept}; print text to stderr"
-    said = HookOutput(stated=stated, unreadable=unreadable, reason=output.reason, withhold=withhold)
     return Stdout.CHATTER, said, problem
 
 

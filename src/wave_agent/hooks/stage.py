@@ -54,10 +54,12 @@ class Occurrence(Struct, frozen=True, kw_only=True):
     aside: Aside = Aside()
     is_waited_for: bool = True
     """False: the hooks run in the background, like async hooks."""
+    is_late: bool = False
+    """What the event is about is over, whatever its hooks decide."""
     ends: float | None = None
     """The deadline for all hooks together, in `monotonic` time."""
-    export_file: Callable[[], str] = str
-    """Returns the file to which hooks can write variables now, or an empty string."""
+    export_file: Callable[[str], str] = lambda _: ""
+    """From a hook's name to a new file to which it can write variables, or an empty string."""
 
     def waits_for(self, hook: HookDefinition) -> bool:
         return self.is_waited_for and not hook.is_async

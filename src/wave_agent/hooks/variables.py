@@ -1,23 +1,28 @@
 """Environment variables that hooks set for the commands of a session.
 
-A hook writes `export` lines to a file. A shell evaluates it once, when the hooks have finished: only a shell knows what
-the lines mean, and if the file were read before every command, a command could rewrite it.
+Each hook writes `export` lines to a file of its own, which is read when the hooks have finished. Commands of the model
+may run meanwhile, so the file has a name that cannot be guessed, in a directory that cannot be listed; it is read from
+the descriptor it was created with, and only if it is still that file.
 """
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner
 from wave_agent.hooks.verdicts import Outcome, ToUser
-from wave_agent.system.which import which
+from wave_agent.system.private_files import keep_private, open_private
 
 FILE_VARIABLE = "CLAUDE_ENV_FILE"
-PATIENCE = 10.0
-"""Seconds for the shell that reads the file."""
+DIRECTORY = "exports"
+"""In the agent's own directory. It is a protected path."""
+LONGEST_FILE = 1024 * 1024
 _OF_THE_SHELL = frozenset({"_", "SHLVL", "PWD", "OLDPWD", FILE_VARIABLE})
+_NOT_LISTABLE = 0o300
+_MOST_LINES = 3
+"""Ignored lines of one hook that are reported one by one."""
 
 
 class SessionVariables(Mapping[str, str]):
@@ -33,8 +38,10 @@ class SessionVariables(Mapping[str, str]):
         self._fixed |= fixed
         self._all |= fixed
 
-    def add(self, exported: Mapping[str, str]) -> None:
-        self._all |= {**exported, **self._fixed}
+    def add(self, exported: Mapping[str, str | None]) -> None:
+        """Set these variables; None removes one."""
+        kept = {name: value for name, value in {**self._all, **exported}.items() if value is not None}
+        self._all = {**kept, **self._fixed}
 
     def __getitem__(self, key: str) -> str:
         return self._all[key]
@@ -47,86 +54,133 @@ class SessionVariables(Mapping[str, str]):
 
 
 class ExportFile:
-    """A private file to which the hooks of one occasion write exports."""
+    """The file to which one hook writes."""
+
+    def __init__(self, directory: Path, hook: str) -> None:
+        """Raises `OSError`."""
+        self.hook = hook
+        self.path = str(directory / os.urandom(16).hex())
+        self._descriptor = open_private(Path(self.path), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+
+    def read(self) -> tuple[str, str]:
+        """What the hook has written, and a problem, if any. Raises `OSError`."""
+        facts = os.fstat(self._descriptor)
+        try:
+            now = os.lstat(self.path)
+        except FileNotFoundError:  # the hook has removed it
+            return "", ""
+        if not os.path.samestat(facts, now) or facts.st_nlink != 1:
+            return "", f"{FILE_VARIABLE} was replaced by another file, or linked: nothing in it applies"
+        if facts.st_size > LONGEST_FILE:
+            return "", f"it wrote more than 1 MiB to {FILE_VARIABLE}: nothing in it applies"
+        return os.pread(self._descriptor, LONGEST_FILE, 0).decode(errors="replace"), ""
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class ExportFiles:
+    """The files of the hooks of one occasion, in a directory of their own."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises `OSError`."""
+        self._parent = directory
+        self._directory: Path | None = None
+        self._files: list[ExportFile] = []
+        self._is_closed = False
+        self.problem = ""
+        """Why there are no files."""
+
+    def file(self, hook: str) -> str:
+        """A new file for this hook, or an empty string if it cannot have one any more."""
+        if self._is_closed:
+            return ""
+        try:
+            if self._directory is None:
+                self._directory = self._made()
+            self._files.append(ExportFile(self._directory, hook))
+        except OSError as error:
+            self.problem = f"hooks cannot set variables: {error}"
+            return ""
+        return self._files[-1].path
+
+    def _made(self) -> Path:
         import tempfile  # lazy: few sessions have hooks that export variables
 
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, self.path = tempfile.mkstemp(prefix="exports-", dir=directory)
-        """Empty once the file has been removed."""
-        os.close(descriptor)
+        keep_private(self._parent)
+        made = Path(tempfile.mkdtemp(dir=self._parent))
+        made.chmod(_NOT_LISTABLE)
+        return made
 
-    @property
-    def is_empty(self) -> bool:
-        try:
-            return os.path.getsize(self.path) == 0
-        except OSError:  # a hook has removed it
-            return True
+    def read(self, environment: Mapping[str, str]) -> tuple[dict[str, str | None], list[str]]:
+        """The variables that the hooks set, in the order of the hooks, and problems."""
+        found: dict[str, str | None] = {}
+        problems = [self.problem] if self.problem else []
+        for file in self._files:
+            try:
+                text, problem = file.read()
+            except OSError as error:
+                text, problem = "", f"what it wrote to {FILE_VARIABLE} cannot be read: {error}"
+            if text:
+                known = {name: value for name, value in {**environment, **found}.items() if value is not None}
+                variables, problem = _read(text, known)
+                found |= {name: value for name, value in variables.items() if name not in _OF_THE_SHELL}
+            if problem:
+                problems.append(f"hook {file.hook}: {problem}")
+        return found, problems
 
-    def job(self, environment: Mapping[str, str], cwd: str) -> HookJob:
-        """The job that prints the environment after evaluating the file."""
-        # Looked up now, because the file may change PATH.
-        env = which("env", path=environment.get("PATH")) or "/usr/bin/env"
-        command = f'. "${FILE_VARIABLE}" >/dev/null; exec {env} -0'
-        return HookJob(command=command, env={**environment, FILE_VARIABLE: self.path}, cwd=cwd, timeout=PATIENCE)
+    def close(self) -> None:
+        """Remove the files and their directory, with whatever else is in it."""
+        self._is_closed = True
+        for file in self._files:
+            file.close()
+        if self._directory is not None:
+            import shutil  # lazy: see above
 
-    def remove(self) -> None:
-        path, self.path = self.path, ""
-        Path(path).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._directory.chmod(0o700)
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _read(text: str, environment: Mapping[str, str]) -> tuple[Mapping[str, str | None], str]:
+    """The variables, and a problem, if any."""
+    from wave_agent.hooks.export_lines import read_exports  # lazy: few sessions have hooks that export variables
+
+    exports = read_exports(text, environment)
+    if not exports.ignored:
+        return exports.variables, ""
+    lines = [f"line {one.number} ({one.why}): {one.text}" for one in exports.ignored[:_MOST_LINES]]
+    more = len(exports.ignored) - _MOST_LINES
+    lines += [f"and {more} more"] if more > 0 else []
+    return exports.variables, f"ignored in {FILE_VARIABLE}, which takes only assignments: " + "; ".join(lines)
 
 
 class VariableExports:
-    """Gives hooks a file to write exports to, and adds what they exported to the session's variables."""
+    """Gives hooks files to write exports to, and adds what they exported to the session's variables."""
 
     def __init__(
-        self,
-        variables: SessionVariables | None,
-        directory: Path | None,
-        runner: HookRunner,
-        environment: Mapping[str, str],
-        cwd: str,
+        self, variables: SessionVariables | None, directory: Path | None, environment: Mapping[str, str]
     ) -> None:
-        """`directory` is where the files go; without it or without `variables`, hooks cannot export any. The shell that
-        evaluates a file runs in `cwd`."""
+        """`directory` is where the files go; without it or without `variables`, hooks cannot export any. Exports can
+        refer to the variables of `environment`."""
         self._variables = variables
         self._directory = directory
-        self._runner = runner
         self._environment = environment
-        self._cwd = cwd
 
-    async def around(self, hooks: Callable[[Callable[[], str]], Awaitable[Outcome]]) -> Outcome:
-        """Run these hooks. They receive a function that returns the file, or an empty string if there is none."""
+    async def around(self, hooks: Callable[[Callable[[str], str]], Awaitable[Outcome]]) -> Outcome:
+        """Run these hooks. They receive a function from a hook's name to its file, or to an empty string."""
         if self._variables is None or self._directory is None:
-            return await hooks(str)
+            return await hooks(no_file)
+        files = ExportFiles(self._directory)
         try:
-            file = ExportFile(self._directory)
-        except OSError as error:
-            return _with_problem(await hooks(str), f"hooks cannot set variables: {error}")
-        try:
-            outcome = await hooks(lambda: file.path)
-            return outcome if file.is_empty else _with_problem(outcome, await self._take(file, self._variables))
+            outcome = await hooks(files.file)
+            found, problems = files.read(self._environment)
+            self._variables.add(found)
+            told = tuple(ToUser("", problem) for problem in problems)
+            return replace(outcome, to_user=(*outcome.to_user, *told)) if told else outcome
         finally:
-            file.remove()
-
-    async def _take(self, file: ExportFile, variables: SessionVariables) -> str:
-        """Add the exported variables to the session. Returns a problem, if any."""
-        result = await self._runner.run(file.job(self._environment, self._cwd))
-        found, problem = exported(result, self._environment)
-        variables.add(found)
-        return problem
+            files.close()
 
 
-def _with_problem(outcome: Outcome, problem: str) -> Outcome:
-    return replace(outcome, to_user=(*outcome.to_user, ToUser("", problem))) if problem else outcome
-
-
-def exported(result: HookExecutionResult, before: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """The variables the file set or changed, and a problem, if any."""
-    pairs = (entry.partition("=") for entry in result.stdout.split("\0") if "=" in entry)
-    found = {name: value for name, _, value in pairs if before.get(name) != value and name not in _OF_THE_SHELL}
-    if result.success and not result.stderr:
-        return found, ""
-    why = result.stderr or result.error or ("it timed out" if result.timed_out else "it exits the shell")
-    return found if result.success else {}, f"problem in what hooks wrote to {FILE_VARIABLE}: {why}"
+def no_file(_hook: str) -> str:
+    """For hooks that cannot export variables."""
+    return ""

@@ -18,6 +18,7 @@ class FailureKind(StrEnum):
     JSON = "json"
     MCP = "mcp"
     ANSWER = "answer"
+    HTTP = "http"
 
 
 # `gc=False`: no cycle leads through these, so the garbage collector need not look at them.
@@ -32,7 +33,7 @@ class Ask(Struct, frozen=True, gc=False):
 
 
 class Defer(Struct, frozen=True, gc=False):
-    """Somebody decides about this call later."""
+    """The decision about this call comes later."""
 
     reason: str
 
@@ -120,6 +121,7 @@ _HOW: Mapping[FailureKind, str] = {
     FailureKind.JSON: "(its output cannot be read)",
     FailureKind.MCP: "(its MCP server gave no answer)",
     FailureKind.ANSWER: "(its model gave no answer)",
+    FailureKind.HTTP: "(its service gave no answer)",
 }
 
 Effect = (
@@ -291,7 +293,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return (*reasons, *(said.text for said in self.model_contexts))
 
     def as_ask(self) -> "Outcome":
-        """The same outcome, with an ask in place of a deferral: somebody decides now."""
+        """The same outcome, with an ask in place of a deferral: the decision is made now."""
         if self.decision is not Decision.DEFER:
             return self
         asked = (*self.reasons[Decision.DEFER], *self.reasons.get(Decision.ASK, ()))

@@ -5,11 +5,10 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from wave_agent.http.connections import Connection, Pool, ProxyRefusedError, connect
-from wave_agent.http.refusals import advice
 from wave_agent.http.retries import RETRIED_STATUSES, BrokenConnectionError, InvalidRequestError, RequestFailure
 from wave_agent.http.routes import Address, Endpoint, Headers, tls_context
 
@@ -75,9 +74,12 @@ class Transport:
             self._headers += [("Proxy-Authorization", proxy.authorization)] if proxy.authorization else []
 
     @asynccontextmanager
-    async def post(self, body: bytes, seconds: float, ends: float) -> AsyncGenerator[Response]:
-        """The response to `body`, if its headers arrive within `seconds`. Leaving it early closes the connection."""
-        connection = await self._send(body, seconds, ends)
+    async def post(
+        self, body: bytes, seconds: float, ends: float, more: Sequence[tuple[str, str]] = ()
+    ) -> AsyncGenerator[Response]:
+        """The response to `body`, if its headers arrive within `seconds`. Leaving it early closes the connection.
+        `more` are headers for this request only."""
+        connection = await self._send(body, seconds, ends, more)
         self._answered = True
         try:
             yield Response(connection, self._pool, ends)
@@ -96,12 +98,12 @@ class Transport:
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _send(self, body: bytes, seconds: float, ends: float) -> Connection:
+    async def _send(self, body: bytes, seconds: float, ends: float, more: Sequence[tuple[str, str]]) -> Connection:
         while True:
             connection = await self._take(ends)
             answered = False
             try:
-                await connection.request(self._target, self._headers, body, _within(seconds, ends))
+                await connection.request(self._target, [*self._headers, *more], body, _within(seconds, ends))
                 answered = True
             except TimeoutError:
                 raise _silence(seconds, ends) from None
@@ -124,6 +126,8 @@ class Transport:
             raise self._unreachable(f"within {self._connect_seconds:g} s", again=time.monotonic() < ends) from None
         except ProxyRefusedError as error:
             again = error.status in RETRIED_STATUSES
+            from wave_agent.http.refusals import advice  # lazy: few connections fail
+
             raise self._unreachable(f"({error})", again=again, hint=advice(error.status, "")) from None
         except BrokenConnectionError as error:
             raise self._unreachable(f"({error})", again=True) from None

@@ -45,6 +45,8 @@ _IMPORT = lazy_regex(
 )
 _NAME = lazy_regex(rb"[\w.]+")
 _WORD = lazy_regex(rb"[^\s\"'`;|&<>()\[\]{}=,$*?:!#\\\x00-\x1f]+")
+_UPWARDS = (b" ..", b"\t..", b'"..', b"'..")
+"""Before the name of a module in a package further up."""
 _JAVASCRIPT = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".json", ".node")
 
 
@@ -69,8 +71,6 @@ class BoundFiles:
         self._followed: set[str] = set()
         self._searched: dict[str, None] = {}
         self._bytes = 0
-        self._directories: dict[str, str] = {}
-        """Where directories really are."""
         self._all: list[str] = []
 
     @property
@@ -86,13 +86,13 @@ class BoundFiles:
     def project_code(self) -> str:
         """Binds all code of the project, whether or not anything names it. Returns what could not be: a phrase, empty
         as a rule."""
-        missing = ""
+        missing, most, without = "", self._digests.limits.code_files, self._digests.home
         try:
-            found = code_below(self._root, installed=True, without=self._digests.home)
+            found = code_below(self._root, most=most, installed=True, without=without)
         except TooMuchCodeError as error:
             missing = str(error)
             try:
-                found = code_below(self._root, installed=False, without=self._digests.home)
+                found = code_below(self._root, most=most, installed=False, without=without)
                 missing = f"{missing}, so packages installed in it are not watched, unless they are listed"
             except TooMuchCodeError:
                 return f"{missing}, so only the files listed are watched, and what they load is not"
@@ -127,11 +127,9 @@ class BoundFiles:
         """Like `os.path.realpath`, which looks at every directory for each file in it."""
         above, name = os.path.split(path)
         if not name or name in (".", ".."):
-            return os.path.realpath(path)
-        if above not in self._directories:
-            self._directories[above] = os.path.realpath(above)
-        path = os.path.join(self._directories[above], name)
-        return os.path.realpath(path) if os.path.islink(path) else path
+            return self._digests.real_path(path)
+        path = os.path.join(self._digests.real_path(above), name)
+        return self._digests.real_path(path) if os.path.islink(path) else path
 
     def search(self, directory: str) -> None:
         """Python modules may be imported from here."""
@@ -167,7 +165,7 @@ class BoundFiles:
         """Binds what a program may load from the directory of its script: files with code beside it, and the
         first file of each package. A new one counts as well. Where servers are configured is not part of one of them:
         its entry is."""
-        if not is_below(os.path.realpath(directory), self._root):
+        if not is_below(self._digests.real_path(directory), self._root):
             return
         with suppress(OSError):
             for entry in sorted(os.scandir(directory), key=lambda one: one.name):
@@ -237,10 +235,14 @@ class BoundFiles:
         text = _read(path)
         if not text or b"\0" in text[:4096]:
             return
-        directory = os.path.dirname(os.path.realpath(path))
+        directory = os.path.dirname(self._real(path))
         if suffix in _PYTHON or (not suffix and text.startswith(b"#!") and b"python" in text.partition(b"\n")[0]):
-            for base in dict.fromkeys((os.path.dirname(path), directory, *self._searched)):
-                for module in _modules(text):
+            bases = dict.fromkeys((os.path.dirname(path), directory, *self._searched))
+            if not any(map(self._leads_inside, bases)) and not any(one in text for one in _UPWARDS):
+                return  # as a rule: a server of the user, which is elsewhere
+            modules = tuple(dict.fromkeys(_modules(text)))
+            for base in bases:
+                for module in modules:
                     self._module(module, base, directory)
         elif suffix in _JAVASCRIPT:
             for word in dict.fromkeys(_WORD.findall(text)):
@@ -250,6 +252,10 @@ class BoundFiles:
                 self.words(text, (directory,))
         else:
             self.words(text, (directory, self._directory))
+
+    def _leads_inside(self, directory: str) -> bool:
+        """Whether a module that is imported from this directory may be one of the project."""
+        return is_below(directory, self._root) or is_below(self._root, directory)
 
     def _module(self, name: str, base: str, package: str) -> None:
         """A Python module, relative ones by their leading dots."""

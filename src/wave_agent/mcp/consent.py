@@ -85,9 +85,9 @@ class ConsentStore:
         """Pins what a server offers, unless it has been seen before: then returns the pins it has. `held` are those of
         the session so far.
 
-        The pins of a project's server without stored consent (`--trust`) are not stored either: nobody has seen its
+        The pins of a project's server without stored consent (`--trust`) are not stored either: no user has seen its
         tools. Like those below an agent, or where nothing can be written, they hold for the session. Raises
-        `SettingsError` if the store is damaged: then nothing is offered, for nobody knows what has been accepted.
+        `SettingsError` if the store is damaged: then nothing is offered, since it is unknown what has been accepted.
         """
         known = self.pins([server]).get(server.name) or held
         if known is not None:

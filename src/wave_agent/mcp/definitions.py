@@ -35,7 +35,7 @@ _HIDDEN = lazy_regex(
 )
 _TAGS = (
     "hook|system-reminder|system_reminder|system|tool_results?|tool_use|function_calls|function_results?|invoke|antml"
-    "|task-notification|local-command-stdout"
+    "|task-notification|local-command-stdout|from-an-mcp-server"
 )
 _TAG = lazy_regex(rf"<\s*/?\s*(?:{_TAGS})\b[^<>]*>", re.IGNORECASE)
 _TAG_START = lazy_regex(rf"<(?=\s*/?\s*(?:{_TAGS})\b)", re.IGNORECASE)

@@ -15,7 +15,7 @@ from wave_agent.settings.hook_entries import Issue
 from wave_agent.settings.layers import OF_THE_PROJECT
 from wave_agent.settings.mcp_keys import ENTRY_SCHEMA
 from wave_agent.system.ancestry import VARIABLE
-from wave_agent.system.credentials import AGENT_KEYS, ENDPOINTS, without_userinfo
+from wave_agent.system.credentials import ENDPOINTS, is_own, without_userinfo
 from wave_agent.text import did_you_mean, one_line
 
 LONGEST_NAME = 48
@@ -304,7 +304,7 @@ class _EntryReader:
         value = self._environment.get(name)
         if not self._raw.is_of_project:
             return value
-        if name in AGENT_KEYS or name == VARIABLE:
+        if is_own(name) or name == VARIABLE:
             self._withheld[name] = None
             return None
         return value if value is None or name not in ENDPOINTS else without_userinfo(value)

@@ -12,11 +12,22 @@ from msgspec import Struct
 from wave_agent.settings.trust import UNREADABLE, file_digest
 from wave_agent.system.private_files import keep_private, write_private
 
-_SETTLED = 60 * 1_000_000_000
-"""Nanoseconds since the last change of a file before its digest is remembered: clocks of file systems are coarse, and
-a page that is mapped and dirty can change once more without a new time."""
-_WORTH_KEEPING = 200
 _LARGEST = 8 << 20
+
+
+class LookLimits(Struct, frozen=True, kw_only=True):
+    """How much of a project is looked at, and what is worth remembering."""
+
+    code_files: int = 5000
+    """Files with code; in a project with more, some are not watched."""
+    settled: int = 60 * 1_000_000_000
+    """Nanoseconds since the last change of a file before its digest is remembered: clocks of file systems are coarse,
+    and a page that is mapped and dirty can change once more without a new time."""
+    worth_keeping: int = 200
+    """Digests; fewer are not stored for the next session."""
+
+
+LOOK_LIMITS = LookLimits()
 
 
 class _StoredDigests(Struct, kw_only=True):
@@ -28,8 +39,9 @@ class FileDigests:
     """A file is recognised by device, inode, size, and the times of its last change. The last one, `ctime`, is set by
     the system, and no program can set it back."""
 
-    def __init__(self, home: Path | None = None, project: str = "") -> None:
+    def __init__(self, home: Path | None = None, project: str = "", limits: LookLimits = LOOK_LIMITS) -> None:
         """With `home`, they are remembered there for the next session."""
+        self.limits = limits
         self.home = "" if home is None else os.path.realpath(home)
         """The agent's own directory: never part of a project, even if it is below one."""
         name = hashlib.sha256(os.fsencode(project)).hexdigest()[:32]
@@ -39,11 +51,19 @@ class FileDigests:
         self._read: dict[str, str] = {}
         """Those of `_used` that this process has computed itself."""
         self._fresh = 0
+        self._real: dict[str, str] = {}
+
+    def real_path(self, path: str) -> str:
+        """Like `os.path.realpath`, which looks at every directory above. So it is remembered."""
+        found = self._real.get(path)
+        if found is None:
+            found = self._real[path] = os.path.realpath(path)
+        return found
 
     def read_here(self) -> "FileDigests":
         """The same without what earlier sessions have stored. Whatever runs as this user can change that file, so it
         must not decide whether a server starts."""
-        found = FileDigests()
+        found = FileDigests(limits=self.limits)
         found.home, found._used = self.home, self._read
         return found
 
@@ -57,7 +77,8 @@ class FileDigests:
                 return f"{UNREADABLE}it has just been removed"
             with suppress(OSError):
                 # The file that was read must still be the one that was asked for.
-                if _key(os.stat(path)) != key or time.time_ns() - max(facts.st_ctime_ns, facts.st_mtime_ns) < _SETTLED:
+                age = time.time_ns() - max(facts.st_ctime_ns, facts.st_mtime_ns)
+                if _key(os.stat(path)) != key or age < self.limits.settled:
                     return found
             self._fresh += 1
             self._read[key] = found
@@ -66,7 +87,7 @@ class FileDigests:
 
     def keep(self) -> None:
         """Stores what was used, if that saves time. Never raises."""
-        if self._file is None or not self._fresh or len(self._used) < _WORTH_KEEPING:
+        if self._file is None or not self._fresh or len(self._used) < self.limits.worth_keeping:
             return
         self._fresh = 0
         with suppress(OSError):

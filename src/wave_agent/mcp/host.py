@@ -60,7 +60,7 @@ class _Waiting:
         self.elicit: Elicit | None = None
         self.show_url: Callable[[str], None] | None = None
         self.asked = False
-        """Whether somebody was asked: then nobody knows how long it takes."""
+        """Whether the user was asked: then there is no telling how long it takes."""
         self.tasks: set[asyncio.Task[None]] = set()
 
     def hear(self, message: wire.Reply | wire.Progressed | wire.LoginUrl) -> None:
@@ -160,6 +160,7 @@ class SdkHost:
         *,
         progress: Progress | None = None,
         elicit: Elicit | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> McpResult:
         request = wire.CallTool(
             id=next(self._numbers),
@@ -167,6 +168,7 @@ class SdkHost:
             tool=tool,
             arguments=arguments,
             elicits=elicit is not None,
+            meta=meta or {},
             expected=self._known_tools[server.name] if self._known_entries.get(server.name) == server.entry else "",
         )
         limit = CONNECT_DEADLINE + call_timeout(server)

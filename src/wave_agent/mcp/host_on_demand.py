@@ -36,8 +36,10 @@ class HostOnDemand:
         *,
         progress: Progress | None = None,
         elicit: Elicit | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> McpResult:
-        return await self._host.call(server, tool, arguments, progress=progress, elicit=elicit)
+        more: dict[str, Any] = {"meta": meta} if meta else {}
+        return await self._host.call(server, tool, arguments, progress=progress, elicit=elicit, **more)
 
     async def read_resource(self, server: Server, uri: str) -> McpResult:
         return await self._host.read_resource(server, uri)

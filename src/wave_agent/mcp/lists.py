@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from wave_agent.formats.strict_json import type_name
 from wave_agent.hooks.definitions import Layer
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.entries import name_key
 from wave_agent.mcp.values import ServerEntry, ServerTransport
 from wave_agent.settings.hook_entries import Issue, SettingsSource
@@ -20,7 +21,7 @@ from wave_agent.text import did_you_mean
 
 _WAYS = ("serverName", "serverCommand", "serverUrl")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_UNCLEAR = re.compile(r"%|\\|//|/\.\.?(?:/|$)|@")
+_UNCLEAR = lazy_regex(r"%|\\|//|/\.\.?(?:/|$)|@")
 """In what follows the scheme of a URL: another program may read it differently."""
 
 
@@ -70,7 +71,7 @@ class ServerLists(Struct, frozen=True, kw_only=True):
 
 
 def read_lists(sources: Iterable[SettingsSource]) -> ServerLists:
-    """Never raises. A list that cannot be read allows nothing, and is an issue that must not be skipped: nobody knows
+    """Never raises. A list that cannot be read allows nothing, and is an issue that must not be skipped: it is unknown
     what it would have denied."""
     lists: list[ServerList] = []
     issues: list[Issue] = []

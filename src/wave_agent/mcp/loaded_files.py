@@ -1,12 +1,13 @@
 """The files that a server would load, determined without running it.
 
 This covers what launchers, interpreters and shells load by themselves, and errs on the side of too much. A server that
-runs anything of the project is bound to all code of it, since nobody can tell from outside what a program loads.
+runs anything of the project is bound to all code of it, since what a program loads cannot be seen from outside.
 """
 
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.bound_files import CODE, BoundFiles, UnboundFilesError, spellings
@@ -32,8 +33,6 @@ from wave_agent.system.real_files import is_below
 from wave_agent.system.which import which
 
 _LOOKS_LIKE_A_FILE = lazy_regex(r"[^\s]*/[^\s]*|[^\s/]*[^\s/.-][^\s/]*\.[A-Za-z]\w{0,9}")
-_SAFE_PATH = lazy_regex(r"-[A-Za-z]*[IP]")
-_MODULE = lazy_regex(r"-[A-Za-z]*m")
 _LONGEST_LINE = 16 << 10
 _COMPUTED = "*?[$`"
 """In a shell's line: names that are only known when it runs."""
@@ -66,8 +65,9 @@ class LoadedFiles:
         is_of_project: bool,
     ) -> None:
         self._entry, self._environment, self._is_of_project = entry, environment, is_of_project
+        self._digests = digests
         self._directory = project.directory
-        self._root = os.path.realpath(project.root)
+        self._root = digests.real_path(project.root)
         self.files = BoundFiles(self._root, self._directory, digests)
         self._packages = PackageFiles(self.files, self._root)
         self.unwatched = ""
@@ -77,8 +77,8 @@ class LoadedFiles:
             os.path.normpath(os.path.join(self._directory, one or "."))
             for one in environment.get("PATH", os.defpath).split(os.pathsep)
         ]
-        inside = [one for one in dict.fromkeys(self._path) if self.files.is_inside(one)]
-        self._own_path = inside if is_of_project or "PATH" in entry.env else []
+        looked_at = dict.fromkeys(self._path) if is_of_project or "PATH" in entry.env else ()
+        self._own_path = [one for one in looked_at if self.files.is_inside(one)]
         self._lines = 0
 
     def everything(self) -> str:
@@ -168,7 +168,7 @@ class LoadedFiles:
         bases = [base for base in dict.fromkeys(bases) if base == self._directory or os.path.isdir(base)]
         is_own = self._program(program, bases)
         for word in arguments:
-            if named := _OBJECT.fullmatch(word):
+            if ":" in word and (named := _OBJECT.fullmatch(word)):
                 for base in bases:
                     self._packages.module(named[1], base)
         row = launcher_of(program)
@@ -199,7 +199,7 @@ class LoadedFiles:
                     self.files.file(path, code=True)
                     self.files.siblings(os.path.dirname(path))
                 else:
-                    self.files.place(program, os.path.realpath(path))
+                    self.files.place(program, self._digests.real_path(path))
             return own
         for directory in self._own_path:
             self.files.file(os.path.join(directory, program), code=True)
@@ -208,7 +208,7 @@ class LoadedFiles:
             self.files.place(program, "not found")
             return False
         if not self.files.is_inside(found):
-            self.files.place(program, f"{found} -> {os.path.realpath(found)}")
+            self.files.place(program, f"{found} -> {self._digests.real_path(found)}")
         return self.files.is_inside(found)
 
     def _runtimes(self) -> None:
@@ -221,13 +221,12 @@ class LoadedFiles:
                 self.files.file(os.path.join(directory, name), code=True, follow=False)
 
     def _launcher(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
-        name = program_of_package(arguments.main)
         for base in bases:
             for directory in upwards(base, self._root):
                 for file in row.files:
                     path = os.path.join(directory, file)
                     passive = os.path.basename(file) in _PASSIVE and (row.from_registry or file != "package.json")
-                    self.files.file(path, code=True, follow=not passive or self._mentions(path, name))
+                    self.files.file(path, code=True, follow=not passive or self._mentions(path, arguments.main))
             if row.builds:
                 self.files.tree(base)
 
@@ -239,9 +238,9 @@ class LoadedFiles:
                     if os.path.isfile(path := os.path.join(directory, file)):
                         self._reach(path)
 
-    def _mentions(self, path: str, name: str) -> bool:
+    def _mentions(self, path: str, package: str) -> bool:
         """Whether a project's file about packages says something about this one."""
-        if not name or os.path.basename(path) != "package.json":
+        if os.path.basename(path) != "package.json" or not (name := program_of_package(package)):
             return False
         try:
             with open(path, "rb") as file:
@@ -345,7 +344,7 @@ class LoadedFiles:
                 if os.path.isdir(path):
                     if not is_data and not is_below(self._directory, os.path.realpath(path)):
                         self.files.tree(path)
-                elif os.path.lexists(path) or _LOOKS_LIKE_A_FILE.fullmatch(one):
+                elif os.path.lexists(path) or (("/" in one or "." in one) and _LOOKS_LIKE_A_FILE.fullmatch(one)):
                     suffix = os.path.splitext(path)[1].lower()
                     self.files.file(path, code=suffix in SCRIPTS or (code and suffix in CODE))
 
@@ -371,4 +370,12 @@ class LoadedFiles:
 def _is_isolated(arguments: LauncherArguments) -> bool:
     """`python -I -m module`, or with -P: a module that is not looked for where Python starts."""
     options = arguments.options
-    return any(map(_SAFE_PATH.match, options)) and bool(options and _MODULE.fullmatch(options[-1]))
+    if not options or not options[-1].endswith("m") or _letters(options[-1]) != options[-1][1:]:
+        return False
+    return any(not {"I", "P"}.isdisjoint(_letters(one)) for one in options)
+
+
+def _letters(option: str) -> str:
+    """Those that `-abc` begins with."""
+    found = takewhile(lambda one: one.isascii() and one.isalpha(), option[1:])
+    return "".join(found) if option.startswith("-") else ""

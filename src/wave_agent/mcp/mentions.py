@@ -16,7 +16,7 @@ _TRAILING = ".,;:!?)]}'\""
 """Punctuation after a mention, which belongs to the sentence."""
 LONGEST_RESOURCE = 50_000
 _TAG = "from-an-mcp-server"
-_CLOSING = lazy_regex(rf"<\s*/\s*({_TAG})", re.IGNORECASE)
+_MARK = lazy_regex(rf"<(?=\s*+/?+\s*+{_TAG})", re.IGNORECASE)
 
 
 class PromptCommand(Struct, frozen=True, kw_only=True):
@@ -70,8 +70,12 @@ class Typed(Struct, frozen=True):
 
 def marked(text: str, server: str, attributes: str = "") -> str:
     """The text of a server with its origin. It cannot end the part that is marked as such."""
-    inside = _CLOSING.sub(r"<\\/\1", text)
-    return f'<{_TAG} server="{server}"{attributes}>\n{inside}\n</{_TAG}>'
+    return f'<{_TAG} server="{server}"{attributes}>\n{unmarked(text)}\n</{_TAG}>'
+
+
+def unmarked(text: str) -> str:
+    """The text of a server, which cannot pretend to be another part of the conversation."""
+    return _MARK.sub("&lt;", text) if "<" in text else text
 
 
 def prompt_commands(listings: Iterable[tuple[Server, ServerListing]]) -> tuple[PromptCommand, ...]:

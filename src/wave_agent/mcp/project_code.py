@@ -20,7 +20,6 @@ SCRIPTS = frozenset({
     *(".exs", ".kts", ".groovy", ".go", ".mk"),
 })  # fmt: skip
 """Suffixes of files that are run if any program is given one."""
-MOST_FILES = 5000
 MOST_BYTES = 64 << 20
 _MOST_NAMES = 20_000
 """Files of any kind that are looked at."""
@@ -58,16 +57,17 @@ class CodeFile(Struct, frozen=True):
     """Of the name itself, if it is a link."""
 
 
-def code_below(root: str, *, installed: bool, without: str = "") -> tuple[CodeFile, ...]:
+def code_below(root: str, *, most: int, installed: bool, without: str = "") -> tuple[CodeFile, ...]:
     """Every file that may be code, links among them, and what is below directories that they lead to. `installed`: with
-    the packages of others. `without`: a directory that is left out. Raises `TooMuchCodeError`."""
+    the packages of others. `without`: a directory that is left out. Raises `TooMuchCodeError`, also for more than
+    `most` files."""
     found: list[CodeFile] = []
     size = 0
     for one in _below(root, _NOT_ENTERED if installed else _NOT_ENTERED | INSTALLED, without):
         found.append(one)
         size += one.facts.st_size
-        if len(found) > MOST_FILES:
-            raise TooMuchCodeError(f"the project has more than {MOST_FILES:,} files with code")
+        if len(found) > most:
+            raise TooMuchCodeError(f"the project has more than {most:,} files with code")
         if size > MOST_BYTES:
             raise TooMuchCodeError(f"the project has more than {MOST_BYTES >> 20} MiB of code")
     return tuple(found)
@@ -104,7 +104,7 @@ def _below(root: str, skipped: frozenset[str], without: str) -> Iterator[CodeFil
                     linked.add(real)
                     waiting.append((entry.path, is_cache))
                 yield CodeFile(entry.path, facts)
-            elif _may_be_code(name, facts.st_mode, is_cache=is_cache):
+            elif may_be_code(name, facts.st_mode, is_cache=is_cache):
                 yield CodeFile(entry.path, facts)
 
 
@@ -118,7 +118,8 @@ def _is_elsewhere(real: str, root: str) -> bool:
     return is_apart and os.path.isdir(real)
 
 
-def _may_be_code(name: str, mode: int, *, is_cache: bool) -> bool:
+def may_be_code(name: str, mode: int, *, is_cache: bool = False) -> bool:
+    """Whether a file of this name may be code. `is_cache`: it is in a directory of a checker."""
     if not stat.S_ISREG(mode):
         return not stat.S_ISSOCK(mode)
     if mode & 0o111:

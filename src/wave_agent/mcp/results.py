@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from wave_agent.mcp.mentions import unmarked
 from wave_agent.mcp.values import McpResult
 from wave_agent.messages import Image
 from wave_agent.text import one_line, strip_controls
@@ -28,9 +29,9 @@ class ShownContent(Struct, frozen=True):
     images: tuple[Image, ...] = ()
 
 
-def tool_result(result: McpResult, *, takes_images: bool) -> ToolResult:
-    """What the model and hooks get. A call that failed is one that could not do its work."""
-    shown = shown_content(result, takes_images=takes_images)
+def tool_result(result: McpResult, *, takes_images: bool, server: str = "") -> ToolResult:
+    """What the model and hooks get from a server. A call that failed is one that could not do its work."""
+    shown = shown_content(result, takes_images=takes_images, server=server)
     return ToolResult(
         content=shown.text or NOTHING,
         success=not result.is_error,
@@ -41,13 +42,13 @@ def tool_result(result: McpResult, *, takes_images: bool) -> ToolResult:
     )
 
 
-def shown_content(result: McpResult, *, takes_images: bool = False) -> ShownContent:
+def shown_content(result: McpResult, *, takes_images: bool = False, server: str = "") -> ShownContent:
     """Text and images in their order; everything else is named. Structured content is added unless the text already
-    says the same."""
+    says the same. Only users can follow a link to a resource of the server, so the text says how they do."""
     pieces: list[str] = []
     images: list[Image] = []
     for block in result.content:
-        piece = _piece(block)
+        piece = _piece(block, server)
         if isinstance(piece, Image) and takes_images:
             images.append(piece)
         elif isinstance(piece, Image):
@@ -58,7 +59,7 @@ def shown_content(result: McpResult, *, takes_images: bool = False) -> ShownCont
         pieces.append(f"Structured content:\n{_json(result.structured)}")
     if result.cut:
         pieces.append(_CUT.format(result.cut))
-    return ShownContent(strip_controls("\n".join(filter(None, pieces))), tuple(images))
+    return ShownContent(unmarked(strip_controls("\n".join(filter(None, pieces)))), tuple(images))
 
 
 def hook_content(content: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -69,7 +70,7 @@ def hook_content(content: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------------ for the model
 
 
-def _piece(block: Mapping[str, Any]) -> str | Image:
+def _piece(block: Mapping[str, Any], server: str) -> str | Image:
     match block.get("type"):
         case "text":
             return str(block.get("text") or "")
@@ -81,7 +82,9 @@ def _piece(block: Mapping[str, Any]) -> str | Image:
             return _resource(block.get("resource"))
         case "resource_link":
             about = ", ".join(filter(None, (_said(block, key) for key in ("name", "mimeType", "description"))))
-            return f"[resource {_said(block, 'uri')}{f': {about}' if about else ''}]"
+            uri = _said(block, "uri")
+            follow = f"; to read it, ask the user to write @{server}:{uri}" if server and uri else ""
+            return f"[resource {uri}{f': {about}' if about else ''}{follow}]"
         case other:
             return f"[content of type {one_line(str(other), _NAME)}]"
 

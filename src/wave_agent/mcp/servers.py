@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,19 +15,22 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.pinned import is_pinned
 from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.entries import RawEntry, ReadEntry, name_key, read_entry
-from wave_agent.mcp.file_digests import FileDigests
+from wave_agent.mcp.file_digests import LOOK_LIMITS, FileDigests, LookLimits
 from wave_agent.mcp.identity import Binding, bind, bind_code, entry_digest
 from wave_agent.mcp.launchers import loads_code
-from wave_agent.mcp.lists import read_lists
 from wave_agent.mcp.sources import read_sources
 from wave_agent.mcp.values import USER_SCOPE, Server, ServerTransport
-from wave_agent.settings.hook_entries import Issue
+from wave_agent.settings.hook_entries import Issue, SettingsSource
 from wave_agent.settings.layers import OF_THE_PROJECT
 from wave_agent.settings.sources import Gathered, SourceChoice
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.private_files import keep_private
 from wave_agent.system.project import Project
 from wave_agent.text import one_line
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.lists import ServerLists
+    from wave_agent.mcp.servers_at_ref import ServersAtRef
 
 PYTHON_CACHE = "PYTHONPYCACHEPREFIX"
 _SHOWN = 5
@@ -126,6 +130,7 @@ def configured_servers(
     choice: SourceChoice,
     environment: Mapping[str, str],
     fixed: Mapping[str, str] | None = None,
+    limits: LookLimits = LOOK_LIMITS,
 ) -> Configured:
     """Reads every source. Starts nothing.
 
@@ -136,7 +141,7 @@ def configured_servers(
     Raises `SettingsError` for a file that cannot be parsed, or was named and does not exist, for invalid managed
     settings, and for a list of denied servers that cannot be read.
     """
-    request = _Request(gathered, project, home, choice, environment, fixed or {})
+    request = _Request(gathered, project, home, choice, environment, fixed or {}, limits)
     return _Configuration(request).result()
 
 
@@ -147,6 +152,7 @@ class _Request(Struct, frozen=True):
     choice: SourceChoice
     environment: Mapping[str, str]
     fixed: Mapping[str, str]
+    limits: LookLimits
 
 
 class _Configuration:
@@ -154,11 +160,10 @@ class _Configuration:
         self._project, self._choice = request.project, request.choice
         self._fixed = request.fixed
         self._store = ConsentStore(request.home)
-        self._digests = FileDigests(request.home, request.project.directory)
+        self._digests = FileDigests(request.home, request.project.directory, request.limits)
         self._bytecode = request.home / "mcp-cache" / "python"
         sources = read_sources(request.gathered, request.project, request.home, request.choice)
-        lists = read_lists(sources.lists)
-        self._sources, self._lists = sources, lists
+        self._sources, self._lists = sources, _lists_in(sources.lists)
         directory = request.project.directory
         places = {"CLAUDE_PROJECT_DIR": directory, "WAVE_PROJECT_DIR": directory}
         self._expandable = {**request.environment, **places}
@@ -177,9 +182,11 @@ class _Configuration:
         self._waiting: list[WaitingServer] = []
         self._refused: list[RefusedServer] = []
         self._notices: list[str] = [*sources.notices]
-        self._issues: list[Issue] = [*sources.issues, *lists.issues]
+        self._issues: list[Issue] = [*sources.issues, *(self._lists.issues if self._lists else ())]
         self._bindings: dict[str, Binding] = {}
         self._consents: Mapping[str, Binding] | None = None
+        self._home = request.home
+        self._at_ref: ServersAtRef | None = None
 
     def result(self) -> Configured:
         for raw in sorted(self._sources.entries, key=self._turn):
@@ -236,7 +243,9 @@ class _Configuration:
             return f"only the servers in {sources.exclusive} may run"
         if (raw.source, raw.name) in sources.in_files and (file := sources.disabled.get(name_key(raw.name))):
             return f"disabled by disabledMcpjsonServers in {file}"
-        return None if read.entry is None else self._lists.why_not(raw.name, read.entry, raw.layer)
+        if read.entry is None or self._lists is None:
+            return None
+        return self._lists.why_not(raw.name, read.entry, raw.layer)
 
     def _refuse(self, raw: RawEntry, why: str, *, quiet: bool = False) -> None:
         self._refused.append(RefusedServer(name=raw.name, layer=raw.layer, source=raw.source, line=raw.line, why=why))
@@ -310,7 +319,7 @@ class _Configuration:
         if self._choice.trust is True:
             why = ""
         elif self._choice.trust_ref is not None:
-            why = self._differs_from_ref()
+            why = self._differs_from_ref(server, binding)
         elif binding.unbound:
             why = f"cannot be bound to what it runs, so you are asked in each session: {binding.unbound}"
         elif before is None:
@@ -328,8 +337,18 @@ class _Configuration:
         todo = "Set it" if missing else f"Review with: wave mcp trust {server.name}"
         self._notices.append(f"MCP server {server.name} ({server.source}) does not start: {why}. {todo}")
 
-    def _differs_from_ref(self) -> str:
-        return f"--trust-ref {self._choice.trust_ref} does not cover MCP servers"
+    def _differs_from_ref(self, server: Server, binding: Binding) -> str:
+        """Why the ref does not vouch for a server; empty if it does."""
+        ref = str(self._choice.trust_ref)
+        if binding.unbound:
+            return f"cannot be bound to what it runs, so --trust-ref {ref} does not cover it: {binding.unbound}"
+        if self._at_ref is None:
+            from wave_agent.mcp.servers_at_ref import ServersAtRef  # lazy: for CI
+
+            self._at_ref = ServersAtRef(ref, self._project, self._home)
+        raw = self._taken[name_key(server.name)] if server.is_of_project else None
+        found = self._at_ref.differences(raw, binding)
+        return f"differs from {ref}: {_listed(found)}" if found else ""
 
     def _consent_to(self, name: str) -> Binding | None:
         if self._consents is None:
@@ -337,7 +356,7 @@ class _Configuration:
         return self._consents.get(name_key(name))
 
     def _about_lists(self) -> None:
-        for one in self._lists.lists:
+        for one in self._lists.lists if self._lists else ():
             if one.layer in OF_THE_PROJECT:
                 self._notices.append(f"{one.source}: {one.key}: a project's list only applies to its own servers.")
         waits = any((one.server.source, one.server.name) in self._sources.in_files for one in self._waiting)
@@ -346,6 +365,14 @@ class _Configuration:
                 f"{source}: approvals of MCP servers in settings have no effect: use wave mcp trust."
                 for source in self._sources.approvals
             ]
+
+
+def _lists_in(sources: Sequence[SettingsSource]) -> "ServerLists | None":
+    if not sources:
+        return None
+    from wave_agent.mcp.lists import read_lists  # lazy: most users have no such lists
+
+    return read_lists(sources)
 
 
 _RANKS = {Layer.MANAGED: 0, Layer.FLAG: 1, Layer.CODE: 2, Layer.USER: 3, Layer.LOCAL: 4, Layer.PROJECT: 4}

@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import Layer
-from wave_agent.hooks.runners.mcp_tool import ServerAnswer
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.consent import ConsentStore
-from wave_agent.mcp.mentions import PromptCommand, ResourceMention, Typed, prompt_commands, resource_mentions, typed_in
 from wave_agent.mcp.pins import INSTRUCTIONS, Offered, Pins, WaitingTool, offered
-from wave_agent.mcp.results import shown_content
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.mcp.tools import McpTool, mcp_tool
 from wave_agent.mcp.values import (
@@ -31,8 +28,10 @@ from wave_agent.rules.rule import Places
 from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import Tool
 
-FIRST_REQUEST = 5.0
-"""Seconds that the first request waits for servers whose tools are not known yet."""
+if TYPE_CHECKING:  # not needed for the first request, unless the user's text asks for it
+    from wave_agent.hooks.runners.mcp_tool import ServerAnswer
+    from wave_agent.mcp.mentions import PromptCommand, ResourceMention, Typed
+
 CONNECT = 30.0
 """Seconds until a server that does not answer is given up."""
 _OF_THE_PROJECT = (Layer.PROJECT, Layer.LOCAL)
@@ -70,10 +69,12 @@ class McpSession:
         rules: Rules,
         places: Places,
         notify: Callable[[str], None],
+        patience: float,
     ) -> None:
-        """`notify` tells the user. Raises `SettingsError` if the pins cannot be relied on. Starts nothing."""
+        """`notify` tells the user. `patience`: seconds that the first request waits for servers whose tools are not
+        known yet. Raises `SettingsError` if the pins cannot be relied on. Starts nothing."""
         self._host, self._store, self._cache = host, store, cache
-        self._rules, self._places, self._notify = rules, places, notify
+        self._rules, self._places, self._notify, self._patience = rules, places, notify, patience
         cached, pins = cache.read(servers), store.pins(servers)
         # A server that had nothing to offer may have by now.
         cached = {name: one for name, one in cached.items() if one.tools or one.prompts or one.resources}
@@ -114,12 +115,16 @@ class McpSession:
         self._offer(known)
         self._renew()
 
-    def prompts(self) -> tuple[PromptCommand, ...]:
+    def prompts(self) -> "tuple[PromptCommand, ...]":
         """The prompts of all servers, as commands."""
+        from wave_agent.mcp.mentions import prompt_commands  # lazy: see above
+
         return prompt_commands(self._listings())
 
-    def resources(self) -> tuple[ResourceMention, ...]:
+    def resources(self) -> "tuple[ResourceMention, ...]":
         """Resources that can be mentioned; templates are not among them."""
+        from wave_agent.mcp.mentions import resource_mentions  # lazy: see above
+
         return resource_mentions(self._listings())
 
     async def connect(self, name: str) -> ServerStatus:
@@ -133,7 +138,7 @@ class McpSession:
     def begin(self) -> None:
         """Starts to connect the servers that the first request has to know, without waiting."""
         if self._waited_until is None:
-            self._waited_until = monotonic() + FIRST_REQUEST
+            self._waited_until = monotonic() + self._patience
             for known in self._known.values():
                 self._tell_missing(known)
                 if known.listing is None or not known.listing.tools or known.server.entry.always_load:
@@ -153,8 +158,8 @@ class McpSession:
         for known in self._known.values():
             if known.connecting is not None and known.listing is None:
                 self._notify(
-                    f'The MCP server "{known.server.name}" is not ready after {FIRST_REQUEST:g} s: continuing without '
-                    "it. Its tools are added when it is."
+                    f'The MCP server "{known.server.name}" is not ready after {self._patience:g} s: continuing '
+                    "without it. Its tools are added when it is."
                 )
 
     async def expanded(self, text: str) -> str | None:
@@ -162,14 +167,24 @@ class McpSession:
         Raises `McpError`."""
         if not text.startswith("/mcp__"):
             return None
+        from wave_agent.mcp.mentions import typed_in  # lazy: see above
+
         await self.settle()
         call = typed_in(text, self.prompts())
         await self._ready(self._get(call.server))
-        return strip_controls(await self._host.get_prompt(self._get(call.server).server, call.prompt, call.arguments))
+        given = await self._host.get_prompt(self._get(call.server).server, call.prompt, call.arguments)
+        from wave_agent.mcp.mentions import marked  # lazy: see above
 
-    async def mentioned(self, text: str) -> tuple[Typed, ...]:
+        return marked(strip_controls(given), call.server, f' prompt="{one_line(call.prompt, 200)}"')
+
+    async def mentioned(self, text: str) -> "tuple[Typed, ...]":
         """The resources that `@server:uri` in a text mentions, with their content or what went wrong. For text that the
         user typed, never for output of programs."""
+        if "@" not in text:
+            return ()
+        from wave_agent.mcp.mentions import Typed  # lazy: see above
+        from wave_agent.mcp.results import shown_content
+
         found: list[Typed] = []
         for name, uri in Typed.mentions(text, self._known):
             try:
@@ -181,8 +196,13 @@ class McpSession:
                 found.append(Typed(name, uri, "", one_line(str(error))))
         return tuple(found)
 
-    async def ask_for_hook(self, server: str, tool: str, arguments: Mapping[str, Any], layer: Layer) -> ServerAnswer:
+    async def ask_for_hook(
+        self, server: str, tool: str, arguments: Mapping[str, Any], layer: Layer, traceparent: str = ""
+    ) -> "ServerAnswer":
         """A call by an `mcp_tool` hook of this layer: no hooks fire for it. Raises `McpError`."""
+        from wave_agent.hooks.runners.mcp_tool import ServerAnswer  # lazy: see above
+        from wave_agent.mcp.results import shown_content
+
         known = self._get(server)
         if why := _why_foreign(known.server.layer, layer):
             raise McpError(f'the MCP server "{server}" {why}')
@@ -190,7 +210,7 @@ class McpSession:
         wanted = known.offer and next((one for one in known.offer.tools if one.definition.name == tool), None)
         if not wanted:
             raise McpError(self._why_missing(known, tool))
-        result = await self._host.call(known.server, tool, arguments)
+        result = await self._host.call(known.server, tool, arguments, **_traced(traceparent))
         return ServerAnswer(shown_content(result).text, result.is_error)
 
     async def close(self) -> None:
@@ -261,7 +281,7 @@ class McpSession:
         known.listing = listing
         try:
             known.pins = self._store.pin_first(known.server, listing, known.pins)
-        except SettingsError as error:  # nobody knows what the user has accepted: nothing is offered
+        except SettingsError as error:  # it is unknown what the user has accepted: nothing is offered
             known.pins = Pins()
             self._notify(f'No tool of the MCP server "{known.server.name}" is offered: {error}')
         self._cache.keep(known.server, listing)
@@ -299,6 +319,7 @@ class McpSession:
         *,
         progress: Progress | None,
         elicit: Elicit | None,
+        traceparent: str = "",
     ) -> McpResult:
         known = self._known[server.name]
         await self._ready(known)
@@ -306,12 +327,19 @@ class McpSession:
         if not now or now.definition != tool:  # connecting has shown that it is not what the model was offered
             raise McpError(self._why_missing(known, tool.name))
         try:
-            return await self._host.call(known.server, tool.name, arguments, progress=progress, elicit=elicit)
+            return await self._host.call(
+                known.server, tool.name, arguments, progress=progress, elicit=elicit, **_traced(traceparent)
+            )
         except McpError as error:
             self._tell_problem(known, error)
             # It may have been restarted, or replaced: what it offers is compared again before the next call.
             known.state = ServerState.CACHED
             raise
+
+    def protocol_of(self, server: str) -> str:
+        """The version that was agreed on with this server; empty if it is not known."""
+        known = self._known.get(server)
+        return "" if known is None or known.listing is None else known.listing.protocol
 
     def _why_missing(self, known: _Known, tool: str) -> str:
         waiting = {one.name: one.why for one in (known.offer.waiting if known.offer else ())}
@@ -366,6 +394,11 @@ class McpSession:
             prompts=listing.prompts,
             resources=listing.resources,
         )
+
+
+def _traced(traceparent: str) -> dict[str, Any]:
+    """How a server learns of the trace that a call belongs to. A host need not know of it if there is none."""
+    return {"meta": {"traceparent": traceparent}} if traceparent else {}
 
 
 def _why_foreign(server: Layer, hook: Layer) -> str:

@@ -24,6 +24,7 @@ MOST_SERVERS = 200
 IN_CODE = "mcp_servers"
 ON_COMMAND_LINE = "--mcp-config"
 _KEY = "mcpServers"
+_LISTS = frozenset({"allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly"})
 
 
 class ServerSources(Struct, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class ServerSources(Struct, frozen=True, kw_only=True):
     entries: tuple[RawEntry, ...] = ()
     """The one that takes precedence comes first."""
     lists: tuple[SettingsSource, ...] = ()
-    """Settings that may have lists of allowed and denied servers."""
+    """Settings with lists of allowed and denied servers."""
     in_files: frozenset[tuple[str, str]] = frozenset()
     """(source, name) of the entries that come from a `.mcp.json`."""
     disabled: Mapping[str, str] = {}
@@ -92,7 +93,7 @@ def read_sources(gathered: Gathered, project: Project, home: Path, choice: Sourc
         issues += wrong
     return ServerSources(
         entries=tuple(entries),
-        lists=tuple(of_layers),
+        lists=tuple(one for one in of_layers if not _LISTS.isdisjoint(one.document.value)),
         in_files=frozenset(in_files),
         disabled={**theirs, **dict(_disabled(of_layers))},
         approvals=tuple(one.name for one in of_layers if _approves(one)),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from msgspec.structs import replace
 
 from wave_agent.mcp.definitions import OfferedTool
-from wave_agent.mcp.results import tool_result
 from wave_agent.mcp.values import (
     Elicit,
     Elicitation,
@@ -32,7 +31,7 @@ _SHOWN = 10
 """Fields named in a message."""
 _LONGEST_NAME = 80
 _NOT_ASKED = (
-    "[Note: the server asked the user for something. The user did not see it: nobody can be asked in this run, so it "
+    "[Note: the server asked the user for something. The user did not see it: this run is not interactive, so it "
     "was declined.]"
 )
 
@@ -49,6 +48,7 @@ class CallServer(Protocol):
         *,
         progress: Progress | None,
         elicit: Elicit | None,
+        traceparent: str = "",
     ) -> McpResult: ...
 
 
@@ -81,10 +81,14 @@ class McpTool(Tool):
                 arguments,
                 progress=_progress(context.emit),
                 elicit=context.elicit or nobody.decline,
+                traceparent=context.traceparent,
             )
         except McpError as error:
             return ToolResult(content=str(error), success=False, ran=False)
-        found = tool_result(result, takes_images=_has_image(result) and await context.takes_images())
+        from wave_agent.mcp.results import tool_result  # lazy: the first request needs tools, but no results
+
+        takes_images = _has_image(result) and await context.takes_images()
+        found = tool_result(result, takes_images=takes_images, server=self.server.name)
         notes = [*self._about_unknown(arguments), *([_NOT_ASKED] if nobody.was_asked else [])]
         return replace(found, content="\n\n".join((found.content, *notes))) if notes else found
 

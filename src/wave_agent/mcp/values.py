@@ -186,9 +186,10 @@ class McpHost(Protocol):
         *,
         progress: Progress | None = None,
         elicit: Elicit | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> McpResult:
         """Calls a tool by the server's own name for it; connects first if necessary. Cancelling cancels the call at
-        the server. Raises `McpError`."""
+        the server. `meta` goes along as `_meta`; it is only passed if there is any. Raises `McpError`."""
         ...
 
     async def read_resource(self, server: Server, uri: str) -> McpResult:

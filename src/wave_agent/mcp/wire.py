@@ -38,10 +38,12 @@ class CallTool(Struct, frozen=True, kw_only=True, tag=True):
     tool: str
     arguments: Mapping[str, Any]
     elicits: bool
-    """Whether somebody can answer what the server asks."""
+    """Whether there is a user or a hook to answer what the server asks."""
     expected: str = ""
     """`tools_digest` of the tools that the agent knows. If the server has to be connected anew and offers others, the
     call is not sent. Empty: they are not known."""
+    meta: Mapping[str, str] = {}
+    """The `_meta` of the request."""
 
 
 class ReadResource(Struct, frozen=True, kw_only=True, tag=True):

@@ -12,7 +12,7 @@ from wave_agent.http.routes import Endpoint, endpoint_below, url_below
 from wave_agent.models.anthropic_stream import API, MessagesReader
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.client import ModelClient
-from wave_agent.models.conversion import belongs
+from wave_agent.models.conversion import FailedResult, belongs
 from wave_agent.models.events import as_object
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.prices import as_count
@@ -215,8 +215,10 @@ def _turns(message: Mapping[str, Any], model: str) -> list[_Turn]:
         case "assistant":
             blocks = _answer(message, model)
         case "tool":
-            result = {"type": "tool_result", "tool_use_id": _identifier(message["tool_call_id"])}
-            return [("user", [{**result, "content": content} if content.strip() else result])]
+            result: dict[str, Any] = {"type": "tool_result", "tool_use_id": _identifier(message["tool_call_id"])}
+            if content.strip():  # the API demands that an error says what is wrong
+                result |= {"content": content, **({"is_error": True} if isinstance(message, FailedResult) else {})}
+            return [("user", [result])]
         case _:
             return []
     return [(message["role"], blocks)] if blocks else []

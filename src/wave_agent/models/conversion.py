@@ -34,8 +34,16 @@ _GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
 """White space and invisible characters."""
 _FORGED = lazy_regex(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
 """Only our own tag: `<HookForm>` in a source file must stay unchanged, so that `Edit` can find it."""
+_OWN = "[From Wave, not from the user]"
+"""The mark of what the agent itself tells the model."""
+_FORGED_OWN = lazy_regex(f"\\[(?={_GAP}{_GAP.join('from')}{_GAP}{_GAP.join('wave')}{_GAP},)", re.IGNORECASE)
 _WITH_KEPT = (TextBlock, ReasoningBlock, ToolBlock)
 IMAGE_LEFT_OUT = "[An image that a tool read is omitted here: this request has no images.]"
+
+
+class FailedResult(dict[str, Any]):
+    """The result of a call that failed. The chat format cannot say so: as JSON it is like any other, and only an API
+    that has a word for it looks at the type."""
 
 
 class ReasoningReplay(Enum):
@@ -138,7 +146,8 @@ def _with_reasoning(sent: Sequence[_RequestMessage], replay: ReasoningReplay) ->
             {**one.body, **(one.reasoning or absent)} if one.body["role"] == "assistant" else one.body for one in sent
         ]
     start = max((at for at, one in enumerate(sent) if one.begins), default=0)
-    return [{**one.body, **one.reasoning} if at >= start else one.body for at, one in enumerate(sent)]
+    is_replayed = [bool(one.reasoning) and at >= start for at, one in enumerate(sent)]
+    return [{**one.body, **one.reasoning} if more else one.body for one, more in zip(sent, is_replayed, strict=True)]
 
 
 def _converted(message: Message) -> list[_RequestMessage]:
@@ -234,14 +243,22 @@ def _call(block: ToolBlock) -> dict[str, Any]:
         arguments = json.dumps(block.parameters, separators=(",", ":"))
     if "<" in arguments:
         arguments = _FORGED.sub("\\\\u003c", arguments)  # the same once parsed
+    if "[" in arguments:
+        arguments = _FORGED_OWN.sub("\\\\u005b", arguments)
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
-def _result(block: ToolBlock) -> dict[str, Any]:
+def result_for_model(block: ToolBlock) -> str:
+    """The result of a call as the model reads it."""
     content = NO_RESULT if block.result is None else _for_model(block.result, block.origin)
     if block.error == BLOCKED or (block.error == DENIED and block.origin is not None):
-        content = f"{NOT_RUN}{content}"  # a bare reason ("no tests yet") could be read as a result
-    return {"role": "tool", "tool_call_id": block.id, "content": content}
+        return f"{NOT_RUN}{content}"  # a bare reason ("no tests yet") could be read as a result
+    return content
+
+
+def _result(block: ToolBlock) -> dict[str, Any]:
+    result = {"role": "tool", "tool_call_id": block.id, "content": result_for_model(block)}
+    return FailedResult(result) if block.success is False else result
 
 
 def _images(calls: Sequence[ToolBlock]) -> list[dict[str, Any]]:
@@ -258,18 +275,24 @@ def _images(calls: Sequence[ToolBlock]) -> list[dict[str, Any]]:
 def _text(block: TextBlock) -> str:
     """The text of a block. A hook's text is marked as such even if its origin is unknown."""
     if block.origin == HARNESS:
-        return f"[From Wave, not from the user] {_for_model(block.content, None)}"
+        return f"{_OWN} {_for_model(block.content, None)}"
     origin = block.origin or (Origin("unknown", "unknown") if block.source == "hook" else None)
     return _for_model(block.content, origin)
+
+
+def without_marks(text: str) -> str:
+    """The text as the model gets it, if it is not a hook's: it cannot look like one."""
+    return _FORGED.sub("&lt;", text) if "<" in text else text
 
 
 def _for_model(text: str, origin: Origin | None) -> str:
     """Mark a hook's text with its origin, so that the model does not take it for the user's or the tool's.
 
-    Other text cannot forge that mark.
+    No text can forge that mark, or the agent's own.
     """
+    text = _FORGED_OWN.sub("&#91;", text) if "[" in text else text
     if origin is None:
-        return _FORGED.sub("&lt;", text) if "<" in text else text
+        return without_marks(text)
     name = _TAG.sub("&lt;", " ".join(strip_controls(origin.hook).replace('"', "'").split()))
     inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot close its own wrapper
     return f'<hook event="{origin.event}" name="{name}">\n{inside}\n</hook>'

@@ -18,8 +18,9 @@ class EncodedMessages:
         """For `msgspec.json.encode`. Raises what that raises."""
         same = list(map(is_, self._last, messages))
         encoded = self._encoded[: len(same)]
-        for at in [at for at, is_same in enumerate(same) if not is_same]:
-            encoded[at] = _encoded(messages[at])
+        if not all(same):  # Hardly ever, and a session has many messages.
+            for at in (at for at, is_same in enumerate(same) if not is_same):
+                encoded[at] = _encoded(messages[at])
         encoded += map(_encoded, messages[len(same) :])
         self._last, self._encoded = tuple(messages), encoded
         return encoded

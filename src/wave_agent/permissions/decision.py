@@ -169,6 +169,8 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
     """The same, in full. None: not known."""
     agent_type: str = ""
     """The type of the subagent that makes the call; empty: the agent itself."""
+    question: str = ""
+    """How to ask, if it is the user who wants the call; empty: it is the model."""
 
     @property
     def lasting(self) -> bool:

@@ -31,7 +31,10 @@ PROJECT_DIRECTORIES = (
 GIT_FILES = ("config", "config.worktree")
 GIT_DIRECTORIES = ("hooks",)
 STATE_FILES = ("settings.json", "settings.local.json", "trust.json", "keys.json", "mcp.json", "mcp-tokens.json")
-STATE_DIRECTORIES = ("hooks", "pycache", "guard", "mcp-cache", *EXTENSION_DIRECTORIES)
+STATE_DIRECTORIES = (
+    *("hooks", "pycache", "guard", "mcp-cache", "outbox", "exports", "budgets"),
+    *EXTENSION_DIRECTORIES,
+)
 START_UP_FILES = (
     *(
         ".bashrc",
@@ -302,13 +305,15 @@ def protected_paths(
     home: Path | None = None,
     *,
     settings: Iterable[str] = (),
+    drop_ins: Iterable[str] = (),
     extended_by: Iterable[str] = (),
     start: str = "",
 ) -> ProtectedPaths:
     """The protected paths of this project, existing or not. `state` is the agent's own directory.
 
-    `settings` are the files that this session's settings may come from, `extended_by` further directories that its
-    agents, skills and commands may come from; `start` is where it starts, if not in the project's root.
+    `settings` are the files that this session's settings may come from, `drop_ins` directories of such files,
+    `extended_by` further directories that its agents, skills and commands may come from; `start` is where it starts, if
+    not in the project's root.
     """
     home = home or Path.home()
     hooks = list(hooks)
@@ -324,6 +329,7 @@ def protected_paths(
     directories += [str(state / name) for name in STATE_DIRECTORIES]
     directories += [str(home / name) for name in START_UP_DIRECTORIES]
     directories += [os.path.join(base, name) for base in extended_by for name in EXTENSION_DIRECTORIES]
+    directories += drop_ins
     own_files, own_directories = _installation((project, start or project))
     roots = _forms((project, start or project, str(home), str(home / ".local")))
     beside = [one for hook in hooks for one in _runs_from(hook, project)]

@@ -1,54 +1,33 @@
-"""Replays recorded sessions against the current hooks, in several processes that share the events."""
+"""Replays recorded sessions against the current hooks, on this machine or on a Dask cluster."""
 
 import hashlib
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from wave_agent.errors import WaveError
+from wave_agent import __version__
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.named_files import named_files
-from wave_agent.replay.comparison import KINDS, UNCHANGED, BacktestReport
-from wave_agent.replay.isolation import Isolation, isolate
-from wave_agent.replay.lines import lines_of
-from wave_agent.replay.recorded_events import recording
-from wave_agent.replay.scratch import copy_project
-from wave_agent.replay.worker import PlannedSource, ReplayedEvent, ReplayPlan, chosen_hooks, settings_of
+from wave_agent.hooks.named_files import hook_files
+from wave_agent.replay.comparison import ChangedVerdict
+from wave_agent.replay.crew import LOCAL, Crew, LocalCrew, ReplayListener
+from wave_agent.replay.errors import ReplayError, UnknownHookError
+from wave_agent.replay.report import BacktestReport, UnitTotals, report_of
+from wave_agent.replay.run_store import RunRequest, RunStore, new_run
+from wave_agent.replay.scratch import RunDirectory
+from wave_agent.replay.station import Station, missing_files, place_here
+from wave_agent.replay.units import RecordedSession, units_of
+from wave_agent.replay.worker import PlannedSource, ReplayPlan, chosen_hooks, settings_of
 from wave_agent.settings.sources import Gathered
+from wave_agent.settings.trust import file_digest
 
-_EVENTS_A_WORKER = 25
-"""With fewer events per worker, another process costs more than it saves."""
-_START = "from wave_agent.replay.worker import main; main()"
-_PATIENCE = 10
-"""Seconds a worker gets to end its hooks when asked to."""
-
-
-class ReplayError(WaveError):
-    """The replay could not be started or completed."""
-
-
-class UnknownHookError(ReplayError):
-    """There is no hook with this name."""
-
-
-class ReplayScope(Struct, frozen=True):
-    """The sessions and events to replay."""
-
-    transcripts: tuple[str, ...]
-    events: int
-    notes: tuple[str, ...]
-    subject: str
+_SMALL = 48 << 10
+"""With fewer bytes of transcript per process, another one costs more than it saves."""
+_FLEET = 64
+"""A cluster is taken to have as many workers: it may grow during the run."""
 
 
 class Backtest(Struct, frozen=True, kw_only=True):
@@ -56,84 +35,188 @@ class Backtest(Struct, frozen=True, kw_only=True):
 
     project: str
     gathered: Gathered
-    transcripts: Sequence[Path]
+    sessions: Sequence[RecordedSession] = ()
+    """Not used by a resumed run, which has its own."""
+    settings: tuple[str, ...] = ()
+    """The files that were named on the command line."""
     hook: str | None = None
     jobs: int = 1
-    shard: tuple[int, int] = (1, 1)
+    scheduler: str | None = None
+    """The address of a Dask scheduler, or `local`."""
     environment: Mapping[str, str]
     show_secrets: bool = False
     """Do not mask secrets in texts."""
-    home: str = ""
+    home: Path
     ask_models: bool = False
     """Ask models again, instead of using their recorded answers."""
-    on_start: Callable[[int], None] = lambda _: None
-    """Called with the number of events."""
-    on_event: Callable[[], None] = lambda: None
+    listener: ReplayListener
 
 
-def backtest(asked: Backtest) -> BacktestReport:
-    """Run a replay. Raises `ReplayError`, or `SettingsError` for unusable settings."""
-    sources = tuple(
-        PlannedSource(source.layer.value, source.name, source.document.value, source.dialect)
-        for source in asked.gathered.sources
-    )
-    settings = settings_of(sources)
-    settings.require_usable()
-    hooks = chosen_hooks(settings, asked.hook)
-    if asked.hook is not None and not hooks:
-        names = ", ".join(sorted({hook.name for hook in settings.hooks.hooks})) or "none"
-        raise UnknownHookError(
-            f'There is no hook "{asked.hook}" to replay (async hooks are not replayed). Available: {names}'
-        )
-    notes = [f"{hook.name} is async: decisions cannot be compared" for hook in settings.hooks.hooks if hook.is_async]
-    survey = _survey(asked, hooks)
-    number, parts = asked.shard
-    mine = len(range(number - 1, survey.events, parts))
-    asked.on_start(mine)
-    root = Path(tempfile.mkdtemp(prefix="wave-backtest-"))
+class Replayed(Struct, frozen=True):
+    """The outcome of a run, complete or not. Valid until the run is closed."""
+
+    report: BacktestReport
+    findings: Callable[[], Iterator[ChangedVerdict]]
+
+
+@contextmanager
+def backtest(asked: Backtest, unfinished: RunStore | None = None) -> Generator[Replayed]:
+    """Run a replay, or the rest of one. An interrupt ends it early, with what has been found so far. A run that is not
+    complete can be resumed. Raises `ReplayError`, or `SettingsError` for unusable settings."""
+    prepared = _Prepared(asked)
+    store = unfinished or _new_store(asked, prepared)
     try:
-        needed = [file for hook in hooks for file in named_files(hook.command, hook.args, asked.project)]
-        scratch = copy_project(Path(asked.project), root / "project", needed)
-        _require_trust(asked.gathered, hooks)
-        isolation = isolate(asked.project, str(root / "project"), asked.environment, network=asked.ask_models)
-        plan = ReplayPlan(
-            project=isolation.project,
+        if store.request.subject != prepared.subject:
+            raise ReplayError("The hooks have changed since this run began: start a new one, without --resume.")
+        try:
+            outcome = _run(asked, prepared, store)
+        except BaseException:
+            if not store.finished:  # it never began: there is nothing to resume
+                store.discard()
+            raise
+        report = report_of(
+            store.totals,
+            project=asked.project,
+            pending=store.pending(),
+            interrupted=outcome.interrupted,
+            error=outcome.error,
+            notes=[_network(asked, store.totals), *outcome.notes, *prepared.notes],
+        )
+        yield Replayed(report, store.findings)
+        if report.complete:
+            store.discard()
+    finally:
+        store.close()
+
+
+class _Prepared:
+    """The hooks to replay, checked."""
+
+    def __init__(self, asked: Backtest) -> None:
+        sources = tuple(
+            PlannedSource(source.layer.value, source.name, source.document.value, source.dialect)
+            for source in asked.gathered.sources
+        )
+        settings = settings_of(sources)
+        settings.require_usable()
+        self.hooks = chosen_hooks(settings, asked.hook)
+        if asked.hook is not None and not self.hooks:
+            names = ", ".join(sorted({hook.name for hook in settings.hooks.hooks})) or "none"
+            raise UnknownHookError(
+                f'There is no hook "{asked.hook}" to replay (async hooks are not replayed). Available: {names}'
+            )
+        self.notes = [
+            f"{hook.name} is async: decisions cannot be compared" for hook in settings.hooks.hooks if hook.is_async
+        ]
+        self.files = [file for hook in self.hooks for file in hook_files(hook, asked.project)]
+        self.subject = _subject(self.hooks, self.files)
+        self.plan = ReplayPlan(
             real_project=asked.project,
-            user_home=os.path.expanduser("~"),
+            real_home=os.path.expanduser("~"),
             sources=sources,
             hook=asked.hook,
-            transcripts=survey.transcripts,
-            directory=str(root),
             show_secrets=asked.show_secrets,
-            home=asked.home,
+            wave_home=str(asked.home),
             ask_models=asked.ask_models,
         )
-        answers = _run(plan, asked, isolation, root, mine)
+
+
+def _subject(hooks: Sequence[HookDefinition], files: Sequence[str]) -> str:
+    found = [__version__, [(hook.event.value, hook.name, hook.shown_command) for hook in hooks]]
+    digests = [(file, file_digest(file)) for file in files if os.path.isfile(file)]
+    return hashlib.sha256(msgspec.json.encode([found, digests])).hexdigest()[:16]
+
+
+def _new_store(asked: Backtest, prepared: _Prepared) -> RunStore:
+    # A `once` hook runs once in a session, so whoever replays it has to see all of it.
+    whole = any(hook.once for hook in prepared.hooks)
+    request = RunRequest(
+        subject=prepared.subject,
+        settings=tuple(map(os.path.abspath, asked.settings)),
+        hook=asked.hook,
+        ask_models=asked.ask_models,
+        show_secrets=asked.show_secrets,
+        size=sum(session.size for session in asked.sessions),
+    )
+    return new_run(asked.home, asked.project, request, units_of(asked.sessions, _workers(asked), whole=whole))
+
+
+def _workers(asked: Backtest) -> int:
+    size = sum(session.size for session in asked.sessions)
+    return max(1, min(asked.jobs if asked.scheduler in (None, LOCAL) else _FLEET, size // _SMALL))
+
+
+class _Outcome(Struct):
+    """How a run ended."""
+
+    notes: Sequence[str] = ()
+    interrupted: bool = False
+    error: str = ""
+
+
+def _run(asked: Backtest, prepared: _Prepared, store: RunStore) -> _Outcome:
+    outcome = _Outcome()
+    try:
+        crew, outcome.notes = _crew(asked, prepared)
+    except KeyboardInterrupt:
+        return _Outcome(interrupted=True)
+    try:
+        asked.listener.begin(store.request.size, store.finished)
+        for unit, answers in crew.replay(store.todo(), asked.listener):
+            before = store.totals.events
+            store.add(unit, answers)
+            asked.listener.finish(unit.number, store.totals.events - before, unit.size)
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    except ReplayError as error:
+        outcome.error = str(error)
     finally:
-        shutil.rmtree(root, ignore_errors=True)
-    if scratch.left_out:
-        notes.append(f"Missing from the project copy that hooks ran in: {', '.join(scratch.left_out)}.")
-    notes = [isolation.network, *survey.notes, *notes]
-    return _report(asked, survey, answers, notes)
+        asked.listener.say("Ending")
+        crew.close()
+    return outcome
 
 
-def _survey(asked: Backtest, hooks: Sequence[HookDefinition]) -> ReplayScope:
-    """Count the events. The order does not depend on modification times, so that shards fit together."""
-    digest = hashlib.sha256(repr([(hook.event.value, hook.name, hook.command, hook.args) for hook in hooks]).encode())
-    ordered = sorted(asked.transcripts)
-    events = erased = replaced = skipped = 0
-    for path in ordered:
-        found = recording(lines_of(path), asked.hook)
-        digest.update(f"\n{path.stem} {len(found.happenings)}".encode())
-        events += len(found.happenings)
-        erased, replaced, skipped = erased + found.erased, replaced + found.replaced, skipped + found.skipped
-    lines = {
-        "prompts blocked by hooks were not stored, so they cannot be replayed": erased,
-        "results replaced by hooks are replayed as replaced: the originals were not stored": replaced,
-        "transcript lines could not be read": skipped,
-    }
-    notes = tuple(f"{count} {text}." for text, count in lines.items() if count)
-    return ReplayScope(tuple(map(str, ordered)), events, notes, digest.hexdigest()[:16])
+def _crew(asked: Backtest, prepared: _Prepared) -> tuple[Crew, Sequence[str]]:
+    """Whoever replays, and notes about the conditions."""
+    asked.listener.say("Preparing the project")
+    return _local_crew(asked, prepared) if asked.scheduler is None else _fleet(asked, prepared, asked.scheduler)
+
+
+def _local_crew(asked: Backtest, prepared: _Prepared) -> tuple[Crew, Sequence[str]]:
+    run = RunDirectory()
+    try:
+        place = place_here(
+            run.path,
+            asked.project,
+            prepared.files,
+            asked.environment,
+            network=asked.ask_models,
+            home=prepared.plan.real_home,
+        )
+        _require_trust(asked.gathered, prepared.hooks)
+    except BaseException:
+        run.close()
+        raise
+    station = Station(prepared.plan, place, run, asked.environment)
+    return LocalCrew(station, asked.jobs), place.notes
+
+
+def _fleet(asked: Backtest, prepared: _Prepared, scheduler: str) -> tuple[Crew, Sequence[str]]:
+    from wave_agent.replay.fleet import DaskCrew  # lazy: from an extra
+    from wave_agent.replay.packed import pack_project
+
+    packed = pack_project(asked.project, prepared.plan.real_home, prepared.files)
+    _require_trust(asked.gathered, prepared.hooks)
+    return DaskCrew(scheduler, asked.jobs, prepared.plan, packed), missing_files(packed.left_out)
+
+
+def _network(asked: Backtest, totals: UnitTotals) -> str:
+    if asked.ask_models:
+        return "The network was NOT cut: models were asked."
+    if totals.uncut:
+        part = "" if totals.uncut == totals.sessions else f" for {totals.uncut} of {totals.sessions} sessions"
+        return f"The network was NOT cut{part}: the system has no namespaces, and neither a working bwrap nor unshare."
+    return "The network was cut."
 
 
 def _require_trust(gathered: Gathered, hooks: Sequence[HookDefinition]) -> None:
@@ -141,101 +224,3 @@ def _require_trust(gathered: Gathered, hooks: Sequence[HookDefinition]) -> None:
     for hook in hooks:
         if (problem := gathered.trust.problem(hook)) is not None:
             raise ReplayError(f"{hook.name}: {problem}")
-
-
-def _run(plan: ReplayPlan, asked: Backtest, isolation: Isolation, root: Path, events: int) -> list[ReplayedEvent]:
-    number, parts = asked.shard
-    workers = max(1, min(asked.jobs, events // _EVENTS_A_WORKER))
-    plans: list[ReplayPlan] = []
-    for worker in range(workers if events else 0):
-        directory = root / f"worker-{worker}"
-        directory.mkdir()
-        remainder = number - 1 + worker * parts
-        plans.append(replace(plan, directory=str(directory), remainder=remainder, divisor=parts * workers))
-    processes = [_start(one, isolation, asked.environment) for one in plans]
-    try:
-        with ThreadPoolExecutor(max(1, workers)) as pool:
-            parts_found = [pool.submit(_answers, process, asked.on_event) for process in processes]
-            try:
-                answers = [answer for part in parts_found for answer in part.result()]
-            finally:
-                _end(processes)
-    except BaseException:
-        _end(processes)
-        raise
-    if len(answers) != events:
-        raise ReplayError(f"The replay ended early: {len(answers)} of {events} events. {_complaint(root, processes)}")
-    return answers
-
-
-def _start(plan: ReplayPlan, isolation: Isolation, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    with (Path(plan.directory) / "stderr").open("wb") as errors:
-        process = subprocess.Popen(
-            [*isolation.prefix, sys.executable, "-P", "-c", _START],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            cwd=isolation.project,
-            env=environment,
-            # An interrupt goes to this process, which closes the worker's stdin; the worker ends its hooks first.
-            start_new_session=True,
-        )
-    with suppress(BrokenPipeError):  # it has already ended; its stderr will say why
-        _pipe(process.stdin).write(msgspec.json.encode(plan) + b"\n")
-        _pipe(process.stdin).flush()
-    return process
-
-
-def _answers(process: "subprocess.Popen[bytes]", on_event: Callable[[], None]) -> list[ReplayedEvent]:
-    decoder = msgspec.json.Decoder(ReplayedEvent)
-    found: list[ReplayedEvent] = []
-    for line in _pipe(process.stdout):
-        found.append(decoder.decode(line))
-        on_event()
-    return found
-
-
-def _end(processes: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """Close each worker's stdin: the worker ends its hooks, then exits."""
-    for process in processes:
-        with suppress(BrokenPipeError):
-            _pipe(process.stdin).close()
-    for process in processes:
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        _pipe(process.stdout).close()
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None  # each process was started with both
-    return pipe
-
-
-def _complaint(root: Path, processes: Sequence["subprocess.Popen[bytes]"]) -> str:
-    lines = [file.read_text(errors="replace").strip() for file in sorted(root.glob("worker-*/stderr"))]
-    last = next((text.splitlines()[-1] for text in lines if text), "")
-    return last or f"Exit status {', '.join(str(process.returncode) for process in processes)}."
-
-
-def _report(
-    asked: Backtest, survey: ReplayScope, answers: Sequence[ReplayedEvent], notes: Sequence[str]
-) -> BacktestReport:
-    totals = {kind: sum(answer.kind == kind for answer in answers) for kind in KINDS}
-    findings = [answer.finding for answer in answers if answer.finding is not None]
-    durations = [answer.duration_ms for answer in answers if answer.duration_ms is not None]
-    assert len(findings) == len(answers) - totals[UNCHANGED]
-    return BacktestReport(
-        subject=survey.subject,
-        shards=(f"{asked.shard[0]}/{asked.shard[1]}",),
-        project=asked.project,
-        sessions=len(survey.transcripts),
-        events=len(answers),
-        judged=len(durations),
-        totals=totals,
-        findings=tuple(sorted(findings, key=lambda one: one.number)),
-        durations_ms=tuple(durations),
-        notes=tuple(notes),
-    )

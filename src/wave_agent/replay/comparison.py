@@ -1,17 +1,14 @@
-"""Compares what hooks decided then with what they decide now. Reports of shards can be merged into one."""
+"""Compares what hooks decided then with what they decide now."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec import Struct
 
-from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.hooks.events import Decision
 from wave_agent.hooks.verdicts import Outcome
-from wave_agent.replay.figures import percentile
 
 FAILED = "failed"
 UNANSWERED = "no recorded answer"
@@ -99,7 +96,8 @@ def kind_of(before: Judgement, after: Judgement) -> str:
 
 
 def _same(before: Judgement, after: Judgement) -> bool:
-    return _plain(before.tool_input) == _plain(after.tool_input) and before.result == after.result
+    unchanged = before.tool_input is None and after.tool_input is None
+    return (unchanged or _plain(before.tool_input) == _plain(after.tool_input)) and before.result == after.result
 
 
 def _plain(value: Any) -> str:
@@ -110,11 +108,13 @@ class ChangedVerdict(Struct, frozen=True, kw_only=True):
     """One event on which hooks now decide differently."""
 
     number: int
-    """Its number among all events."""
+    """Its number among the events of its session."""
     kind: str
     session_id: str
     line: int
     """The transcript line that records the event."""
+    agent_id: str = ""
+    """The subagent in which it happened, whose own transcript has the line."""
     event: str
     tool: str
     call: str
@@ -129,67 +129,3 @@ class ChangedVerdict(Struct, frozen=True, kw_only=True):
     new_result: str | None = None
     does: str = ""
     """What the call would do, on one line; empty on events where hooks do not see it."""
-
-
-class BacktestReport(Struct, frozen=True, kw_only=True):
-    """The findings of a replay, or of one shard."""
-
-    subject: str = ""
-    """Identifies the sessions and hooks: reports with different subjects cannot be merged."""
-    shards: tuple[str, ...] = ("1/1",)
-    project: str = ""
-    sessions: int = 0
-    events: int = 0
-    judged: int = 0
-    """Events on which at least one hook ran."""
-    totals: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    findings: tuple[ChangedVerdict, ...] = ()
-    durations_ms: tuple[float, ...] = ()
-    """One per judged event."""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def differs(self) -> bool:
-        return bool(self.findings)
-
-    @property
-    def missing(self) -> list[str]:
-        """The shards that have not been merged yet."""
-        parts = max((int(shard.partition("/")[2]) for shard in self.shards), default=1)
-        return [shard for number in range(parts) if (shard := f"{number + 1}/{parts}") not in self.shards]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "type": "backtest",
-            **asdict(self),
-            "findings": [asdict(finding) for finding in self.findings],
-            "p50_ms": percentile(self.durations_ms, 0.5),
-            "p95_ms": percentile(self.durations_ms, 0.95),
-        }
-
-
-class MergeError(WaveError):
-    """The reports do not belong together."""
-
-
-def merge_reports(reports: Sequence[BacktestReport]) -> BacktestReport:
-    """Merge the reports of all shards. Raises `MergeError` for shards of different replays, and for duplicates."""
-    first = reports[0]
-    for report in reports:
-        if report.subject != first.subject:
-            raise MergeError("These reports come from different replays: the sessions or the hooks differ.")
-    shards = [shard for report in reports for shard in report.shards]
-    if twice := sorted({shard for shard in shards if shards.count(shard) > 1}):
-        raise MergeError(f"Part {', '.join(twice)} is given twice.")
-    if len({shard.partition("/")[2] for shard in shards}) > 1:
-        raise MergeError(f"These parts do not belong together: {', '.join(shards)}.")
-    return replace(
-        first,
-        shards=tuple(sorted(shards, key=lambda shard: int(shard.partition("/")[0]))),
-        events=sum(report.events for report in reports),
-        judged=sum(report.judged for report in reports),
-        totals={kind: sum(report.totals.get(kind, 0) for report in reports) for kind in KINDS},
-        findings=tuple(sorted((one for report in reports for one in report.findings), key=lambda one: one.number)),
-        durations_ms=tuple(value for report in reports for value in report.durations_ms),
-        notes=tuple(dict.fromkeys(note for report in reports for note in report.notes)),
-    )

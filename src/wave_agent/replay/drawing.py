@@ -29,7 +29,7 @@ def draw(found: Timeline, width: int = 100) -> Iterator[str]:
             current = span.turn
             yield ""
         turn = turns.get(span.turn) or TurnSpan(0, span.start, span.end)
-        yield _line(span, turn, start, span.line in beside, width)
+        yield _line(span, turn, start, span.run is not None and span.line in beside, width)
 
 
 def _line(span: Span, turn: TurnSpan, began: float, beside: bool, width: int) -> str:
@@ -40,7 +40,8 @@ def _line(span: Span, turn: TurnSpan, began: float, beside: bool, width: int) ->
 
 def describe(span: Span, *, beside: bool = False) -> str:
     """What it was, how it ended and who read it, in one line."""
-    mark = "∥ " if beside else ""
+    whose = f"↳ {span.agent_type or span.agent_id}: " if span.agent_id else ""
+    mark = f"{whose}{'∥ ' if beside else ''}"
     readers = f" [{', '.join(span.seen_by)}]" if span.seen_by and span.kind in ("hook", "note") else ""
     text = f": {span.text}" if span.run is not None and span.text else ""
     verdict = f" → {span.verdict}" if span.verdict else ""

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.sessions.transcript import read_lines
 from wave_agent.system.timestamps import moment_of
@@ -61,6 +63,8 @@ class TranscriptLines(Struct, frozen=True):
     lines: tuple[TranscriptLine, ...]
     skipped: int
     """Number of unreadable lines."""
+    path: Path | None = None
+    """The file they were read from."""
 
     @property
     def cwd(self) -> str:
@@ -76,7 +80,7 @@ class TranscriptLines(Struct, frozen=True):
 
 def lines_of(path: Path) -> TranscriptLines:
     """Read a transcript. Raises `SessionError` if nothing can be read."""
-    return parse_lines(read_lines(path))
+    return replace(parse_lines(read_lines(path)), path=path)
 
 
 def parse_lines(raw: Sequence[bytes]) -> TranscriptLines:
@@ -96,9 +100,12 @@ def parse_lines(raw: Sequence[bytes]) -> TranscriptLines:
 
 def _record(line: bytes) -> dict[str, Any] | None:
     try:
-        found: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        found: object = msgspec.json.decode(line)
+    except (ValueError, RecursionError):  # or something that only Python's own reader accepts
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
     return cast(dict[str, Any], found) if isinstance(found, dict) else None
 
 

@@ -1,22 +1,17 @@
-"""The timeline of a session as a single, self-contained HTML page.
-
-Anything in a transcript may be an attempt to break out of the page. So all of it is escaped text, the page's own script
-and style are allowed by their hashes, and the content security policy forbids everything else.
-"""
+"""The timeline of a session as a single, self-contained HTML page."""
 
 import json
-from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from hashlib import sha256
-from html import escape
 from typing import Any
 
 import msgspec
 
 from wave_agent.replay.drawing import beside_others, describe, duration, seconds
+from wave_agent.replay.html import framed
+from wave_agent.replay.html import plain as _text
 from wave_agent.replay.timeline import Span, Timeline, TurnSpan
-from wave_agent.text import clip, strip_controls
+from wave_agent.text import clip
 
 _WIDE = 1000
 """Width of the drawing, in SVG units."""
@@ -63,24 +58,15 @@ show();
 
 def page(found: Timeline) -> str:
     """The whole page."""
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(_SCRIPT)}'; style-src 'sha256-{_hash(_STYLE)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
     began = datetime.fromtimestamp(found.start, UTC)
-    return "\n".join([
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        f"<title>Session {_text(found.session_id)}</title><style>{_STYLE}</style></head><body>",
+    body = [
         f"<header><h1>Session {_text(found.session_id)}</h1>",
         f"<p>{_text(found.cwd)} · {began:%Y-%m-%d %H:%M:%S} UTC · {seconds(found.end - found.start)}</p>",
         '<label>Search <input id="search" type="search" autocomplete="off"></label>',
         '<output id="found"></output></header>',
         *_turns(found),
-        f"<script>{_SCRIPT}</script></body></html>\n",
-    ])  # fmt: skip
+    ]
+    return framed(f"Session {found.session_id}", body, style=_STYLE, script=_SCRIPT)
 
 
 def _turns(found: Timeline) -> Iterator[str]:
@@ -95,7 +81,7 @@ def _turns(found: Timeline) -> Iterator[str]:
         title = f"Prompt {number}" if number else "Before the first prompt"
         yield f"<section><h2>{title} · {seconds(turn.end - turn.start)}</h2>"
         for span in own:
-            yield _row(span, turn, began, beside=span.line in beside)
+            yield _row(span, turn, began, beside=span.run is not None and span.line in beside)
         yield "</section>"
 
 
@@ -131,7 +117,7 @@ def _facts(span: Span) -> Iterator[str]:
         "text": span.text,
         **span.facts,
         **run,
-        "transcript": f"line {span.line}",
+        "transcript": f"line {span.line}{_of_subagent(span)}",
     }
     for name, value in shown.items():
         if value not in ("", None, [], (), {}):
@@ -139,10 +125,6 @@ def _facts(span: Span) -> Iterator[str]:
             yield f"<dt>{_text(str(name))}</dt><dd><pre>{_text(clip(shown, _TEXT_LIMIT))}</pre></dd>"
 
 
-def _text(text: str) -> str:
-    """Escape text for any place in the page. Characters that cannot be encoded as UTF-8 are replaced."""
-    return escape(strip_controls(text).encode("utf-8", "replace").decode())
-
-
-def _hash(content: str) -> str:
-    return b64encode(sha256(content.encode()).digest()).decode()
+def _of_subagent(span: Span) -> str:
+    """Hook runs of a subagent are in the session's own transcript."""
+    return f" of subagents/{span.agent_id}.jsonl" if span.agent_id and span.run is None else ""

@@ -23,6 +23,7 @@ from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.stage import ToolFacts
 from wave_agent.replay.comparison import Judgement, recorded
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
+from wave_agent.replay.subagent_lines import SubagentLines, subagents_in
 from wave_agent.replay.timeline import main_value
 from wave_agent.tools.base import Tool, ToolContext
 from wave_agent.tools.registry import every_tool
@@ -73,20 +74,49 @@ class _OpenCall(Struct, frozen=True):
 
 
 def recording(lines: TranscriptLines, only: str | None = None) -> Recording:
-    """Read a transcript. `only`: use only the decisions of the hook with this name."""
+    """Read a transcript, and those of its subagents. `only`: use only the decisions of the hook with this name."""
     reader = _TranscriptReader(lines, only)
-    found = tuple(reader.read())
-    return Recording(found, lines.cwd, lines.project, reader.erased, reader.replaced, lines.skipped)
+    placed = [((happening.line, 1), happening) for happening in reader.read()]
+    replaced, skipped = reader.replaced, lines.skipped
+    for one in subagents_in(lines):
+        inner = _SubagentReader(one, reader.runs, only)
+        line = _line_after(one, lines.lines)
+        placed += [((line.number, 0), replace(happening, written=line.before)) for happening in inner.read()]
+        replaced, skipped = replaced + inner.replaced, skipped + one.lines.skipped
+    placed.sort(key=lambda pair: pair[0])
+    found = tuple(happening for _, happening in placed)
+    return Recording(found, lines.cwd, lines.project, reader.erased, replaced, skipped)
+
+
+class _LineAfter(Struct, frozen=True):
+    """The line of a session before which the events of a subagent belong."""
+
+    number: int
+    before: int
+    """Bytes of the transcript before it."""
+
+
+def _line_after(one: SubagentLines, lines: Sequence[TranscriptLine]) -> _LineAfter:
+    """The result of its Task call or, if that is not known, the first prompt, answer or result after its start."""
+    size = 0
+    for line in lines:
+        results = line.parts("tool_result")
+        ids = [result.get("tool_use_id") for result in results]
+        is_later = not one.call_id and line.kind in ("user", "assistant") and line.at > one.start
+        if is_later or (one.call_id and one.call_id in ids):
+            return _LineAfter(line.number, size)
+        size = line.size
+    return _LineAfter(lines[-1].number + 1 if lines else 1, size)
 
 
 class _TranscriptReader:
-    def __init__(self, lines: TranscriptLines, only: str | None) -> None:
+    def __init__(self, lines: TranscriptLines, only: str | None, runs: "_Journal | None" = None) -> None:
         self.lines = lines.lines
         self.cwd = lines.cwd
         self.only = only
         self.erased = 0
         self.replaced = 0
-        self.runs = _journal(lines.lines)
+        self.runs = _journal(lines.lines) if runs is None else runs
         self.calls: dict[str, _OpenCall] = {}
         self.denied = _denied(lines.lines)
         self.stop_blocks = 0
@@ -115,7 +145,7 @@ class _TranscriptReader:
         if results := line.parts("tool_result"):
             for result in results:
                 yield from self.result(line, result, written)
-        elif line.source == "user" and line.text and not line.record.get("isMeta") and not _is_aside(line):
+        elif self.is_prompt(line):
             self.stop_blocks, self.answer = 0, ""
             self.changed.clear()
             runs = self.runs.before(HookEvent.USER_PROMPT_SUBMIT, line.number)
@@ -128,6 +158,9 @@ class _TranscriptReader:
                 before=self.judged(runs),
                 answers=self.answered(runs),
             )
+
+    def is_prompt(self, line: TranscriptLine) -> bool:
+        return line.source == "user" and bool(line.text) and not line.record.get("isMeta") and not _is_aside(line)
 
     def assistant(self, line: TranscriptLine, at: int) -> Iterator[Happening]:
         self.answer = line.text or self.answer
@@ -193,11 +226,15 @@ class _TranscriptReader:
         )
 
     def stop(self, line: TranscriptLine) -> Happening:
-        runs = self.runs.after(HookEvent.STOP, line.number)
+        return self.end(line, HookEvent.STOP, self.runs.after(HookEvent.STOP, line.number))
+
+    def end(
+        self, line: TranscriptLine, event: HookEvent, runs: Sequence[HookRun], more: Mapping[str, str] | None = None
+    ) -> Happening:
         before = self.judged(runs)
         blocks, self.stop_blocks = self.stop_blocks, self.stop_blocks + before.blocks
         return Happening(
-            event=HookEvent.STOP,
+            event=event,
             line=line.number,
             written=line.size,
             facts={
@@ -205,11 +242,34 @@ class _TranscriptReader:
                 "stop_block_count": blocks,
                 "last_assistant_message": self.answer,
                 **changed_files(sorted(self.changed)),
+                **(more or {}),
             },
             call=self.answer,
             before=before,
             answers=self.answered(runs),
         )
+
+
+class _SubagentReader(_TranscriptReader):
+    """Reads the transcript of a subagent. The journal is that of its session."""
+
+    def __init__(self, one: SubagentLines, runs: "_Journal", only: str | None) -> None:
+        super().__init__(one.lines, only, runs)
+        self._path = one.path
+        self._stops = iter(runs.of_agent(HookEvent.SUBAGENT_STOP, one.agent_id))
+        self._whose = {"agent_id": one.agent_id, "agent_type": one.agent_type}
+
+    def read(self) -> Iterator[Happening]:
+        for happening in super().read():
+            yield replace(happening, facts={**happening.facts, **self._whose})
+
+    def is_prompt(self, line: TranscriptLine) -> bool:
+        """No user has submitted its task."""
+        return False
+
+    def stop(self, line: TranscriptLine) -> Happening:
+        own = {"agent_transcript_path": str(self._path)}
+        return self.end(line, HookEvent.SUBAGENT_STOP, next(self._stops, ()), own)
 
 
 def _texts(found: Any) -> list[str]:
@@ -253,6 +313,14 @@ class _Journal:
 
     def of(self, event: HookEvent, call_id: str) -> list[HookRun]:
         return self._calls.get((event.value, call_id), [])
+
+    def of_agent(self, event: HookEvent, agent_id: str) -> list[list[HookRun]]:
+        """The runs in one subagent, for each time that it happened."""
+        occasions: dict[int, list[HookRun]] = {}
+        for run in self._calls.get((event.value, None), ()):
+            if run.agent_id == agent_id:
+                occasions.setdefault(run.occasion, []).append(run)
+        return list(occasions.values())
 
     def before(self, event: HookEvent, line: int) -> list[HookRun]:
         return self._between.get((event.value, bisect_left(self._bounds, line)), [])

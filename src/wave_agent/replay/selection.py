@@ -1,9 +1,11 @@
 """Selects which sessions to read."""
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from wave_agent.replay.subagent_lines import is_of_subagent
 from wave_agent.sessions.index import session_files
 from wave_agent.sessions.transcript import transcripts
 
@@ -24,15 +26,25 @@ def sessions_of(home: Path, project: str, since: timedelta | None = None) -> lis
     return _since(list(session_files(transcripts(home, project))), since)
 
 
+def project_directories(home: Path) -> list[Path]:
+    """The directories with the transcripts of each project."""
+    try:
+        with os.scandir(home / "projects") as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir())
+    except OSError:
+        return []
+
+
 def all_sessions(home: Path, since: timedelta | None = None) -> list[Path]:
     """The transcripts of all projects, latest first."""
-    found = [path for project in (home / "projects").glob("*/") for path in session_files(project)]
+    found = [path for project in project_directories(home) for path in session_files(project)]
     return _since(sorted(found, key=_modified, reverse=True), since)
 
 
 def foreign_sessions(directory: Path, since: timedelta | None = None) -> list[Path]:
-    """Every transcript below a directory, sorted by path."""
-    return _since(sorted(path for path in directory.rglob("*.jsonl") if path.is_file()), since)
+    """Every session below a directory, sorted by path. Subagents are part of theirs."""
+    found = (path for path in directory.rglob("*.jsonl") if path.is_file() and not is_of_subagent(path))
+    return _since(sorted(found), since)
 
 
 def _since(paths: list[Path], since: timedelta | None) -> list[Path]:

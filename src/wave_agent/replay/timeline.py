@@ -13,6 +13,7 @@ from wave_agent.events import HookRun
 from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
 from wave_agent.messages import HARNESS
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
+from wave_agent.replay.subagent_lines import SubagentLines
 from wave_agent.system.timestamps import moment_of
 
 MODEL, USER = "model", "user"
@@ -49,6 +50,9 @@ class Span(Struct, frozen=True, kw_only=True):
     """False if its start was estimated from its neighbours."""
     run: HookRun | None = None
     """The journal entry, for a hook."""
+    agent_id: str = ""
+    """The subagent in which it happened; its own transcript has the line, unless it is a hook."""
+    agent_type: str = ""
     facts: Mapping[str, Any] = {}
 
     @property
@@ -80,19 +84,47 @@ class Timeline(Struct, frozen=True, kw_only=True):
         return max((span.end for span in self.spans), default=0.0)
 
 
-def timeline(session_id: str, lines: TranscriptLines) -> Timeline:
-    """Build a timeline. Times missing from transcripts of older versions are estimated."""
-    builder = _Builder(lines.cwd)
+def timeline(
+    session_id: str, lines: TranscriptLines, subagents: Sequence[SubagentLines] = (), *, effects: bool = True
+) -> Timeline:
+    """Build a timeline, with what its subagents did. Times missing from transcripts of older versions are estimated.
+
+    Without `effects`, it does not say what each call would do: reading all commands takes most of the time.
+    """
+    builder = _Builder(lines.cwd, effects=effects)
     for line in lines.lines:
         builder.add(line)
-    spans = sorted([*builder.spans, *builder.waiting], key=lambda span: (span.start, span.kind != "prompt", span.line))
+    found = [*builder.spans, *builder.waiting]
+    for one in subagents:
+        found += _of_subagent(one, found, effects=effects)
+    spans = sorted(found, key=lambda span: (span.start, span.kind != "prompt", span.line))
     return Timeline(
         session_id=session_id,
         cwd=lines.cwd,
         spans=tuple(spans),
         turns=tuple(_turns(spans)),
-        skipped=lines.skipped,
+        skipped=lines.skipped + sum(one.lines.skipped for one in subagents),
     )
+
+
+def _of_subagent(one: SubagentLines, above: Sequence[Span], *, effects: bool) -> list[Span]:
+    """What a subagent did, in the turn of the session in which it started."""
+    builder = _Builder(one.lines.cwd, effects=effects)
+    for line in one.lines.lines:
+        builder.add(line)
+    turn = max((span.turn for span in above if span.kind == "prompt" and span.start <= one.start), default=0)
+    return [
+        msgspec.structs.replace(
+            span,
+            kind="note" if span.kind == "prompt" else span.kind,
+            title=f"task: {span.title}" if span.kind == "prompt" else span.title,
+            seen_by=(MODEL,) if span.kind == "prompt" else span.seen_by,
+            turn=turn,
+            agent_id=one.agent_id,
+            agent_type=one.agent_type,
+        )
+        for span in builder.spans
+    ]
 
 
 def _turns(spans: Sequence[Span]) -> list[TurnSpan]:
@@ -115,8 +147,9 @@ class _RunningCall(Struct, frozen=True):
 
 
 class _Builder:
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, *, effects: bool) -> None:
         """`directory` is where the session was started."""
+        self.with_effects = effects
         self.directory = directory or "/"
         self.spans: list[Span] = []
         self.calls: dict[str, _RunningCall] = {}
@@ -228,7 +261,7 @@ class _Builder:
 
     def _effects(self, call: _RunningCall) -> dict[str, Any]:
         """What the call says that it does. Nothing is looked up: scripts and links may have changed since."""
-        if not isinstance(call.tool_input, Mapping):
+        if not self.with_effects or not isinstance(call.tool_input, Mapping):
             return {}
         around = Surroundings(directory=self.directory, project=self.directory)
         found = effects_of(call.name, cast(Mapping[str, Any], call.tool_input), around)
@@ -258,7 +291,7 @@ class _Builder:
             start = line.at - run.duration_ms / 1000
         span = Span(
             kind="hook",
-            title=f"{run.name} on {run.event}" + (f" in {run.agent_type}" if run.agent_type else ""),
+            title=f"{run.name} on {run.event}",
             text=run.reason,
             start=start,
             end=start + run.duration_ms / 1000,
@@ -269,6 +302,8 @@ class _Builder:
             seen_by=seen_by(run),
             exact=exact,
             run=run,
+            agent_id=run.agent_id or "",
+            agent_type=run.agent_type or "",
         )
         (self.waiting if run.event in _BEFORE_THE_PROMPT else self.spans).append(span)
         if run.tool_use_id:
@@ -321,7 +356,8 @@ def verdict_of(run: HookRun) -> str:
         words.append(f"({run.mode})")
     if run.model or run.answer is not None:
         tokens = f", {run.tokens:,} tokens" if run.tokens else ""
-        words.append(f"(asked {run.model or 'a model'}{tokens})")
+        read = f", {len(run.calls)} call{'s' * (len(run.calls) > 1)}" if run.calls else ""
+        words.append(f"(asked {run.model or 'a model'}{tokens}{read})")
     return " ".join(words)
 
 

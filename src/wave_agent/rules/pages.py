@@ -19,6 +19,20 @@ def page_matches(pattern: str | None, url: object, *, restricts: bool) -> bool:
 
 
 def page_rules(url: object) -> tuple[str, ...]:
-    """Rules that permit this page and others of its host; none if the host cannot be told."""
+    """Rules that permit this page and others of its host; none if the host cannot be told. A page of this machine or
+    its network has to be permitted by its address as well, which `Net` does."""
     host = page_host(url)
-    return () if host == ANY_HOST else (f"WebFetch(domain:{host})",)
+    if host == ANY_HOST:
+        return ()
+    return (f"Net({host})",) if _is_private(host) else (f"WebFetch(domain:{host})",)
+
+
+def _is_private(host: str) -> bool:
+    from ipaddress import ip_address  # lazy: few sessions fetch a page
+
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return not ip_address(host).is_global
+    except ValueError:  # a name, which may lead anywhere
+        return False

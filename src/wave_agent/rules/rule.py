@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from wave_agent.formats.user_regex import compile_strictly, matching_glob
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import ParsedLine, ShellCommand, ValueOrigin, Word
+from wave_agent.text import nearest
 
 if TYPE_CHECKING:
     from wave_agent.effects.values import Effects, PathOrigin  # a session without path rules never needs it
@@ -33,6 +34,8 @@ TASK = "task"
 """The tool that runs subagents: a pattern is matched against their type."""
 SAME_TOOL: Mapping[str, str] = {"agent": TASK, TASK: "agent"}
 """In lower case. `Task` is the name here; other agents call it `Agent`, and settings may use either."""
+SKILL = "skill"
+"""The tool that loads skills: a pattern is matched against their name, or the name and the arguments."""
 NET = "net"
 """The tool of rules about hosts. No tool has that name; any may reach a host."""
 FETCH = "webfetch"
@@ -108,6 +111,8 @@ class Rule(Struct, frozen=True):
         if self.tool == TASK:
             kind = str(tool_input.get("subagent_type", "")).casefold()
             return _compiled(pattern.casefold(), ".").fullmatch(kind) is not None
+        if self.tool == SKILL:
+            return _matches_skill(pattern, tool_input)
         path = str(tool_input.get(_PATH_FIELDS[self.tool]) or ".")
         return any(_matches_path(one, path, places) for one in (pattern, self.also) if one is not None)
 
@@ -175,9 +180,8 @@ def parse_rule(text: str) -> Rule:
             f'"{text}": rules for MCP tools take no pattern; write "{server}" for all tools of that server or '
             f'"{server}__TOOL" for one of them'
         )
-    if tool not in _PATH_FIELDS and tool not in ("bash", TASK):
-        known = ", ".join(["Bash", *PATH_FIELDS, "Task", "WebFetch", "Net"])
-        raise RuleError(f'"{text}": only {known} take a pattern; write "{shape[1]}" for every call of that tool')
+    if tool not in _PATH_FIELDS and tool not in ("bash", TASK, SKILL):
+        raise RuleError(_why_no_pattern(text, shape[1], pattern))
     if tool == "bash":
         import_module("wave_agent.shell.reader")  # when a command is judged, no file descriptor may be left
         import_module("wave_agent.shell.wrappers")
@@ -186,6 +190,16 @@ def parse_rule(text: str) -> Rule:
     if tool in _PATH_FIELDS:
         _check_path_pattern(text, pattern)
     return Rule(text, tool, pattern)
+
+
+_WITH_PATTERN = ("Bash", *PATH_FIELDS, "Task", "Agent", "Skill", "WebFetch", "Net")
+
+
+def _why_no_pattern(text: str, tool: str, pattern: str) -> str:
+    """A misspelt name would guard nothing, with or without its pattern."""
+    if meant := nearest(tool, _WITH_PATTERN, likeness=0.8):  # WebSearch is not WebFetch
+        return f'"{text}": {tool} takes no pattern; did you mean {meant}({pattern})?'
+    return f'"{text}": only {", ".join(_WITH_PATTERN)} take a pattern; write "{tool}" for every call of that tool'
 
 
 _HOST = lazy_regex(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*|[0-9a-f:.]*:[0-9a-f:.]*")
@@ -242,6 +256,13 @@ def _compiled(pattern: str, anything: str) -> re.Pattern[str]:
         return re.compile(matching_glob(pieces, anything), re.DOTALL)
     pieces[-1] += r"(?=[ \t]|\Z)"
     return re.compile(matching_glob([*pieces, rf"(?:[ \t]{anything}*)?"], anything, glued=True), re.DOTALL)
+
+
+def _matches_skill(pattern: str, tool_input: Mapping[str, Any]) -> bool:
+    """`Skill(name)` is a skill whatever its arguments; `Skill(name *)` includes a call without any."""
+    name = str(tool_input.get("skill", "")).strip().removeprefix("/").casefold()
+    compiled = _compiled(pattern.removeprefix("/").casefold(), ".")
+    return any(compiled.fullmatch(text) for text in (name, f"{name} {tool_input.get('args') or ''}".casefold()))
 
 
 def _read_line(command: str) -> ParsedLine:

@@ -1,8 +1,9 @@
 """A model's answer: streaming Markdown, redrawn a few times a second and never as a whole."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import Protocol, Self
 
 from markdown_it import MarkdownIt
 from textual.content import Content
@@ -16,8 +17,13 @@ PAUSE = 0.08
 """Minimum seconds between redraws; text that arrives in between is drawn together."""
 SHARE = 2.0
 """After a redraw, the keyboard gets this many times as long as the redraw took."""
-AT_ONCE = 1200
-"""Maximum characters drawn at once: a model may be faster than any reader."""
+FEW = 2
+"""Segments that may start between two redraws and are drawn one by one. If there are more, the model is faster than any
+reader, and only the last ones are drawn."""
+CELLS = 2
+"""Cells of a table that take as long to lay out as a line of text."""
+WIDTH = 100
+"""Characters that fill a line of the screen, more or less."""
 HIGHLIGHT_LIMIT = 12_000
 """Maximum characters of code to highlight: more would take too long on every new word."""
 
@@ -44,6 +50,8 @@ class AnswerText(Markdown):
 
     def __init__(self, text: str = "") -> None:
         self.text = clean(text)
+        self.is_growing = False
+        """More of it is to come."""
         # Links written by a model are shown but cannot be followed.
         super().__init__(self.text, parser_factory=parser, open_links=False)
 
@@ -53,12 +61,19 @@ class AnswerText(Markdown):
 
     async def grow(self, text: str) -> None:
         self.text += text
-        await self.append(text)
+        if self.is_attached:
+            await self.append(text)
+
+    def again(self) -> Self:
+        copy = type(self)(self.text)
+        copy.is_growing = self.is_growing
+        return copy
 
     @property
     def weight(self) -> int:
-        """Approximate layout cost: a line is a widget or two."""
-        return 1 + self.text.count("\n")
+        """Approximate layout cost: a line is a widget or two, an item of a list some more, and so are a few cells."""
+        lines = max(self.text.count("\n"), len(self.text) // WIDTH)
+        return 1 + lines + self.text.count("\n- ") + self.text.count("|") // CELLS
 
 
 def pieces_of(text: str) -> list[str]:
@@ -66,11 +81,25 @@ def pieces_of(text: str) -> list[str]:
     return [piece for piece in Segmenter().feed(text) if piece]
 
 
-class AnswerStream:
-    """An answer that is still streaming; `add` puts its next segment into the conversation."""
+class AnswerPlace(Protocol):
+    """Where an answer is shown."""
 
-    def __init__(self, add: Callable[[AnswerText], Awaitable[None]]) -> None:
-        self._add = add
+    async def add(self, entry: AnswerText) -> None: ...
+
+    async def add_texts(self, texts: Sequence[str]) -> None:
+        """Adds several segments, of which only the last may have to be drawn."""
+        ...
+
+    def latest(self, entry: AnswerText) -> AnswerText:
+        """The entry that is shown in place of this one."""
+        ...
+
+
+class AnswerStream:
+    """An answer that is still streaming."""
+
+    def __init__(self, place: AnswerPlace) -> None:
+        self._place = place
         self._segmenter = Segmenter()
         self._piece: AnswerText | None = None
         self._pending: list[str] = []
@@ -80,7 +109,7 @@ class AnswerStream:
 
     def feed(self, text: str) -> None:
         """Append text. Returns immediately; the text is drawn shortly after."""
-        self._pending.append(clean(text))
+        self._pending.append(text)
         self._came.set()
 
     async def finish(self) -> None:
@@ -88,6 +117,7 @@ class AnswerStream:
         self._finished.set()
         self._came.set()
         await self._drawing
+        self._settle()
 
     async def _draw(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -95,24 +125,29 @@ class AnswerStream:
             await self._came.wait()
             self._came.clear()
             started = clock()
-            text = "".join(self._pending)
-            self._pending = [rest] if (rest := text[AT_ONCE:]) else []
-            await self._append(self._segmenter.feed(text[:AT_ONCE]))
-            if rest:
-                self._came.set()
-            pause = max(PAUSE, SHARE * (clock() - started))
-            if rest:
-                await asyncio.sleep(pause)
-            else:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._finished.wait(), pause)
+            text = clean("".join(self._pending))
+            self._pending.clear()
+            await self._append(self._segmenter.feed(text))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._finished.wait(), max(PAUSE, SHARE * (clock() - started)))
 
     async def _append(self, pieces: Sequence[str]) -> None:
         first, *others = pieces
         if first and self._piece is not None:
-            await self._piece.grow(first)
+            await self._place.latest(self._piece).grow(first)
         elif first:
             others.insert(0, first)
+        if len(others) > FEW:
+            self._settle()
+            await self._place.add_texts(others[:-1])
+            others = others[-1:]
         for text in others:
+            self._settle()
             self._piece = AnswerText(text)
-            await self._add(self._piece)
+            self._piece.is_growing = True
+            await self._place.add(self._piece)
+
+    def _settle(self) -> None:
+        """The current segment is complete."""
+        if self._piece is not None:
+            self._place.latest(self._piece).is_growing = False

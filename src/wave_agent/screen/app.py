@@ -24,14 +24,15 @@ from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates, hidden_by_ours
-from wave_agent.screen.completion import CompletionItem, Files
+from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
 from wave_agent.screen.diff import change_of
 from wave_agent.screen.entries import Entry, Info, Warning_
+from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
 from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.keys import Where, bindings
-from wave_agent.screen.lookup import find_call, find_context
+from wave_agent.screen.lookup import find_context
 from wave_agent.screen.mcp_view import mentionable, target_of
 from wave_agent.screen.narration import Narration
 from wave_agent.screen.permission import KEEP_CHANGE, PermissionDialog, RestoreDialog, meaning_of, rules_in
@@ -99,7 +100,7 @@ class WaveApp(App[int]):
         self._last_interrupt = float("-inf")
         self.custom: Mapping[str, ExtensionFile] = {}
         project = transcripts(agents.home, agents.project)
-        self._box = PromptBox(History(project / "history"), Files(agents.place.start), self._candidates)
+        self._box = PromptBox(History(project / "history"), FileIndex(agents.place.start), self._candidates)
         self._conversation = Conversation()
         self._activity = Activity()
         self._status = StatusLine()
@@ -183,7 +184,7 @@ class WaveApp(App[int]):
             self._conversation,
             self._activity,
             project=agent.project,
-            find_call=partial(find_call, agent),
+            find_call=agent.find_call,
             find_context=partial(find_context, agent),
             every_hook=self._every_hook,
         )
@@ -290,7 +291,7 @@ class WaveApp(App[int]):
 
     def erase_prompt(self) -> None:
         if self._narration is not None and self._narration.prompt is not None:
-            self._narration.prompt.erase()
+            self._conversation.latest(self._narration.prompt).erase()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
         return self.run_worker(work, group="errands", exit_on_error=False)
@@ -335,7 +336,7 @@ class WaveApp(App[int]):
             await asyncio.get_running_loop().create_future()  # ended by the interrupt
         for rule in rules_in(answer):
             await self._allow_for_good(rule)
-        return meaning_of(answer)
+        return meaning_of(answer, to_user=bool(request.question))
 
     async def _may_restore(self, request: RestoreRequest) -> bool:
         """Asks the user about files that a call changed although a rule denies it."""

@@ -156,10 +156,7 @@ class Desk:
         await self._front.view(HooksView("Skills and commands of this session. Esc closes", rows, _NO_SKILLS))
 
     async def do_agents(self, _arguments: str) -> None:
-        extensions = self._front.agent.extensions
-        own = extensions.of(ExtensionKind.AGENTS) if extensions else {}
-        built_in = [(name, about) for name, about in BUILT_IN.items() if name not in own]
-        rows = extension_rows(extensions, (ExtensionKind.AGENTS,), built_in)
+        rows = extension_rows(self._front.agent.extensions, (ExtensionKind.AGENTS,), BUILT_IN.items())
         await self._front.view(HooksView(_AGENTS, rows, ""))
 
     async def do_sessions(self, _arguments: str) -> None:

@@ -22,7 +22,7 @@ ANSWER, DECLINE, CANCEL = "answer", "decline", "cancel"
 _SKIP = "skip"
 _VALUE = "value:"
 _MOST_FIELDS = 20
-"""A longer form is declined: no server needs it, and nobody can judge it."""
+"""A longer form is declined: no server needs it, and users cannot judge it."""
 
 
 class FormField(Struct, frozen=True, kw_only=True):

@@ -48,6 +48,8 @@ class Entry(Static, inherit_bindings=False):
     def again(self) -> Self: ...
 
     def redraw(self) -> None:
+        if not self.is_attached:  # it is drawn when it is shown, if ever
+            return
         self.can_focus = self.foldable
         self.set_class(self.opened, "-open")
         self.update(self.open_content() if self.opened else self.closed_content())

@@ -15,7 +15,7 @@ def extension_rows(
     extensions: Extensions | None, kinds: Iterable[ExtensionKind], built_in: Iterable[tuple[str, str]] = ()
 ) -> list[HookRow]:
     """Those of these kinds. `built_in` are the names and descriptions of what the program itself brings."""
-    rows = [_row(name, "built in", about, ()) for name, about in built_in]
+    rows = [_built_in(name, about, extensions) for name, about in built_in]
     if extensions is None:
         return rows
     for kind in kinds:
@@ -27,6 +27,15 @@ def extension_rows(
         ]
         rows += [_left_out(one) for one in extensions.unused if one.kind is kind]
     return rows
+
+
+def _built_in(name: str, about: str, extensions: Extensions | None) -> HookRow:
+    files = () if extensions is None else extensions.files
+    instead = next((one for one in files if one.kind is ExtensionKind.AGENTS and one.name == name), None)
+    if instead is None:
+        return _row(name, "built in", about, ())
+    why = f"the built-in one is replaced: {instead.path}"
+    return _row(name, "not used", why, [("built in", about), ("instead", instead.path)])
 
 
 def _used(one: ExtensionFile) -> HookRow:

@@ -40,6 +40,7 @@ def defined(hook: HookDefinition) -> HookRow:
         "command": " ".join([hook.shown_command, *(hook.args or ())]),
         "from": f"{hook.layer} ({_place(hook)})",
         "mode": hook.mode.value,
+        "rollout": "" if hook.rollout is None else f"enforced in {hook.rollout:.4g} of all sessions",
         "on failure": hook.on_failure.value,
         "timeout": f"{hook.timeout:g} s",
         "runs": "in the background" if hook.is_async else "one after another" if hook.sequential else "in parallel",

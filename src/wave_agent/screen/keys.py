@@ -69,7 +69,7 @@ KEYS = (
     Key("t", Where.QUESTION, "no, and tell the model why"),
     Key("escape", Where.QUESTION, "no, and interrupt"),
     Key("pageup,pagedown", Where.QUESTION, "scroll the question's details"),
-    Key("o", Where.TRUST, "open without the project's own hooks and commands"),
+    Key("o", Where.TRUST, "open without the project's own hooks, servers, agents, skills and commands"),
     Key("t", Where.TRUST, "trust them for this run"),
     Key("k", Where.TRUST, "trust them as they are now, until one of them changes"),
     Key("l", Where.TRUST, "leave; Esc does the same"),

@@ -11,10 +11,10 @@ import click
 
 from wave_agent.agent.options import Options, locate_for
 from wave_agent.errors import SettingsError
+from wave_agent.replay.upkeep import after_session
 from wave_agent.screen import garbage_collection
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.app import WaveApp
-from wave_agent.sessions.index import forget_old_sessions
 from wave_agent.settings.trust import TrustStore
 from wave_agent.system.ancestry import handed_down
 
@@ -54,7 +54,7 @@ async def _run(options: Callable[[], Options], *, debug_hooks: bool) -> int:
 def _farewell(app: WaveApp, status: int | None) -> int:
     agent = app.open_agent
     if agent is not None:
-        forget_old_sessions(agent.home, agent.settings.cleanup_days)
+        after_session(agent.home, agent.settings.cleanup_days)
         if agent.messages and sys.stdout.isatty():
             click.echo(f"wave -r {agent.session_id}   resumes this session")
     return app.return_code or 0 if status is None else status

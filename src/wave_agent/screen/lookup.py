@@ -2,16 +2,7 @@
 
 from wave_agent.agent.agent import Agent
 from wave_agent.events import HookRun
-from wave_agent.messages import TextBlock, ToolBlock
-
-
-def find_call(agent: Agent, name: str) -> ToolBlock | None:
-    """The call with this id, including its result or why it did not run."""
-    for message in reversed(agent.messages):
-        for block in message.blocks:
-            if isinstance(block, ToolBlock) and block.id == name:
-                return block
-    return agent.aside(name)
+from wave_agent.messages import TextBlock
 
 
 def find_context(agent: Agent, run: HookRun) -> list[str]:

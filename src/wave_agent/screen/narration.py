@@ -12,6 +12,7 @@ from wave_agent.events import (
     HookStarted,
     Notice,
     ReasoningDelta,
+    SubagentStarted,
     TextDelta,
     ToolFinished,
     ToolOutput,
@@ -59,6 +60,7 @@ class Narration:
         self._cards: dict[str, ToolCard] = {}
         self._todos: TodoCard | None = None
         self._on_cards: list[str] = []  # why hooks failed, if the call's card will show it
+        self._subagents: dict[str, str] = {}  # their types
         self._began = monotonic()
         self.prompt: UserPrompt | None = None
         """The prompt of the current turn."""
@@ -75,6 +77,7 @@ class Narration:
             HookFinished: self._hook_finished,
             Notice: self._notice,
             ErrorEvent: self._error,
+            SubagentStarted: self._subagent_started,
             TurnEnded: self._turn_ended,
         }
 
@@ -98,7 +101,7 @@ class Narration:
     async def _text(self, event: TextDelta) -> None:
         self._end_reasoning()
         if self._answer is None:
-            self._answer = AnswerStream(self._conversation.add)
+            self._answer = AnswerStream(self._conversation)
         self._answer.feed(event.text)
 
     async def _thought(self, event: ReasoningDelta) -> None:
@@ -106,24 +109,28 @@ class Narration:
             await self._end_texts()
             self._reasoning = ReasoningEntry(streaming=True)
             await self._conversation.add(self._reasoning)
-        self._reasoning.feed(event.text)
+        self._conversation.latest(self._reasoning).feed(event.text)
 
     async def _tool_started(self, event: ToolStarted) -> None:
         card = self._cards[event.id] = card_of(ToolBlock(event.id, event.name, event.parameters), self._project)
         await self.add(card)
 
     async def _tool_output(self, event: ToolOutput) -> None:
-        if card := self._cards.get(event.id):
+        if card := self._card(event.id):
             card.output(event.text)
 
     def waited(self, call_id: str, seconds: float) -> None:
         """The call waited for the user, which is not part of its duration."""
-        if card := self._cards.get(call_id):
+        if card := self._card(call_id):
             card.waited(seconds)
+
+    def _card(self, call_id: str) -> ToolCard | None:
+        card = self._cards.get(call_id)
+        return card and self._conversation.latest(card)
 
     async def _tool_finished(self, event: ToolFinished) -> None:
         block = self._find_call(event.id)
-        card = self._cards.get(event.id)
+        card = self._card(event.id)
         if block is None:
             return
         if card is None:  # a call that never started, since a hook ended the turn
@@ -136,7 +143,7 @@ class Narration:
     def _show_list(self, card: TodoCard) -> None:
         """The latest list replaces the previous one and shows what the agent is working on."""
         if self._todos is not None:
-            self._todos.replace()
+            self._conversation.latest(self._todos).replace()
         self._todos = card
         self._activity.tell(card.doing or "Working")
 
@@ -152,14 +159,22 @@ class Narration:
         if mattered(run) or self._every_hook:
             await self.add(HookLine(run, self._find_context))
 
+    async def _subagent_started(self, event: SubagentStarted) -> None:
+        self._subagents[event.agent_id] = event.agent_type
+
     async def _notice(self, event: Notice) -> None:
-        await self.add(LEVELS.get(event.level, Warning_)(event.content))
+        await self.add(LEVELS.get(event.level, Warning_)(self._named(event)))
 
     async def _error(self, event: ErrorEvent) -> None:
         if (reason := clip(event.content)) in self._on_cards:
             self._on_cards.remove(reason)
             return
-        await self.add(ErrorEntry(event.content))
+        await self.add(ErrorEntry(self._named(event)))
+
+    def _named(self, event: Notice | ErrorEvent) -> str:
+        """With the subagent that it comes from."""
+        whose = self._subagents.get(event.agent_id or "")
+        return f"Subagent {whose}: {event.content}" if whose else event.content
 
     async def _turn_ended(self, event: TurnEnded) -> None:
         await self._end_texts()
@@ -174,5 +189,5 @@ class Narration:
 
     def _end_reasoning(self) -> None:
         if self._reasoning is not None:
-            self._reasoning.finish()
+            self._conversation.latest(self._reasoning).finish()
             self._reasoning = None

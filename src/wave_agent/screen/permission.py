@@ -41,7 +41,8 @@ def choices(request: PermissionRequest) -> list[Choice]:
         Choice(f"{ALWAYS}{BETWEEN.join(texts)}", f"Yes, always in this project: {', '.join(texts)}", "a" * (not at))
         for at, texts in enumerate(offered if request.lasting else ())
     ]
-    return [Choice(YES, "Yes, once", "y"), *rules, Choice(NO, "No", "n"), Choice(TELL, "No, and tell the model …", "t")]
+    tell = () if request.question else (Choice(TELL, "No, and tell the model …", "t"),)
+    return [Choice(YES, "Yes, once", "y"), *rules, Choice(NO, "No", "n"), *tell]
 
 
 def rules_in(answer: str | None) -> tuple[str, ...]:
@@ -51,13 +52,15 @@ def rules_in(answer: str | None) -> tuple[str, ...]:
     return tuple(answer.removeprefix(ALWAYS).split(BETWEEN))
 
 
-def meaning_of(answer: str | None) -> Allow | Deny:
-    """The answer for the agent."""
+def meaning_of(answer: str | None, *, to_user: bool = False) -> Allow | Deny:
+    """The answer for the agent. `to_user`: the user wanted the call, and reads what became of it."""
     if answer == YES or rules_in(answer):
         return Allow()
     reason = (answer or "").removeprefix(NO).removeprefix(TELL).removeprefix(":")
     if answer is None:
         return Deny("the user interrupted.")
+    if to_user:
+        return Deny("you said no.")
     return Deny(f"the user said no: {reason}" if reason else f"the user said no. {ASK_INSTEAD}")
 
 
@@ -98,7 +101,7 @@ class PermissionDialog(Question):
         shown = path.removeprefix(f"{project}/") if isinstance(path, str) else ""
         what = f"{request.tool_name} {shown}" if shown else request.tool_name
         asker = f" (subagent {request.agent_type})" if request.agent_type else ""
-        super().__init__(f"May {what} run?{asker}", body(request, diff), choices(request))
+        super().__init__(request.question or f"May {what} run?{asker}", body(request, diff), choices(request))
 
     def compose(self) -> ComposeResult:
         yield from super().compose()

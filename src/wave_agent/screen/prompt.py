@@ -14,7 +14,8 @@ from textual.message import Message
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-from wave_agent.screen.completion import CompletionItem, CompletionList, Files, complete, wants_files
+from wave_agent.screen.completion import CompletionItem, CompletionList, complete, wants_files
+from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import Where, actions
 from wave_agent.screen.pastes import Pastes
@@ -90,7 +91,7 @@ class PromptBox(Vertical):
     class CardsWanted(Message):
         pass
 
-    def __init__(self, history: History, files: Files, commands: Callable[[], Sequence[CompletionItem]]) -> None:
+    def __init__(self, history: History, files: FileIndex, commands: Callable[[], Sequence[CompletionItem]]) -> None:
         super().__init__()
         self.history = history
         self.pastes = Pastes()
@@ -201,7 +202,8 @@ class PromptBox(Vertical):
     def key_tab(self) -> bool:
         chosen = self._chosen() if self.list_open else None
         if chosen is not None:
-            return self._take(chosen)
+            is_command = self._found is not None and self._found.submits
+            return self._take(chosen._replace(insert=f"{chosen.insert} ") if is_command else chosen)
         self.post_message(self.CardsWanted())
         return True
 

@@ -90,6 +90,7 @@ class ToolCard(Entry):
     def again(self) -> Self:
         fresh = type(self)(self.block, self._project, self._clock)
         fresh._took = self._took
+        fresh._started, fresh._tail, fresh._lines = self._started, self._tail, self._lines
         return fresh
 
     # ---------------------------------------------------------------------------------------------------------- drawing
@@ -99,8 +100,9 @@ class ToolCard(Entry):
         return state_of(self.block)
 
     def redraw(self) -> None:
-        for state in State:
-            self.set_class(state is self.state, f"-{state.name.lower()}")
+        if self.is_attached:
+            for state in State:
+                self.set_class(state is self.state, f"-{state.name.lower()}")
         super().redraw()
 
     def closed_content(self) -> Content:

@@ -2,13 +2,15 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from heapq import merge
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 
@@ -28,7 +30,9 @@ from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, is_session_id, transcript_file, transcripts
 from wave_agent.system.orphans import holder_of
 
-_SUFFIX = ".jsonl"
+SUFFIX = ".jsonl"
+FEW = 5000
+"""Transcripts in a directory that can be looked at one by one, in less time than it takes to load the index."""
 _SHOWN_IDS = 10
 """Session ids that an error message lists."""
 
@@ -56,17 +60,74 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
         }
 
 
-def session_files(directory: Path) -> Iterator[Path]:
-    """The transcripts in a directory, latest first. None is opened: there may be a hundred thousand."""
-    found: list[tuple[float, str]] = []
-    with suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.name.endswith(_SUFFIX) and is_session_id(entry.name[: -len(_SUFFIX)]):
-                with suppress(OSError):  # deleted since
-                    if entry.is_file():
-                        found.append((entry.stat().st_mtime, entry.name))
-    found.sort(reverse=True)
-    return (directory / name for _, name in found)
+class TranscriptStamp(NamedTuple):
+    """A transcript as it is now."""
+
+    mtime_ns: int
+    session_id: str
+    size: int
+
+
+def session_files(directory: Path, *, few: int = FEW) -> Iterator[Path]:
+    """The transcripts in a directory, latest first. None is opened: there may be a hundred thousand.
+
+    Of more than a `few`, the index tells which were used when: see `sessions.index_file`.
+    """
+    ids = transcript_ids(directory)
+    if len(ids) <= few:
+        found = ((one.mtime_ns, one.session_id) for one in sorted(stamps(directory, ids), reverse=True))
+    else:
+        found = _by_index(directory, ids)
+    return (directory / f"{name}{SUFFIX}" for _, name in found)
+
+
+def transcript_ids(directory: Path) -> set[str]:
+    """The names of the files that look like transcripts, without the suffix. Some may be something else."""
+    try:
+        return {name[: -len(SUFFIX)] for name in os.listdir(directory) if name.endswith(SUFFIX)}
+    except OSError:
+        return set()
+
+
+def stamps(directory: Path, ids: Iterable[str], skipped: list[Path] | None = None) -> Iterator[TranscriptStamp]:
+    """Looks at these transcripts. Something else with such a name, such as a directory, is added to `skipped`."""
+    for name in ids:
+        if is_session_id(name):
+            with suppress(OSError):  # deleted since
+                facts = os.stat(os.path.join(directory, f"{name}{SUFFIX}"))
+                if stat.S_ISREG(facts.st_mode):
+                    yield TranscriptStamp(facts.st_mtime_ns, name, facts.st_size)
+                elif skipped is not None:
+                    skipped.append(directory / f"{name}{SUFFIX}")
+
+
+def _by_index(directory: Path, ids: set[str]) -> Iterator[tuple[int, str]]:
+    """Time and id, latest first: from the index, except for those that it does not know or that were used since."""
+    from wave_agent.sessions.index_file import IndexedSession, IndexFile, Stamp  # lazy: few directories are that large
+    from wave_agent.sessions.touched import touched
+
+    home, project = directory.parents[1], directory.name
+    notes = touched(home)
+
+    def look_at(some: Iterable[str]) -> list[tuple[int, str]]:
+        return sorted(((one.mtime_ns, one.session_id) for one in stamps(directory, some)), reverse=True)
+
+    with IndexFile(home) as index:
+        known = set[str]() if notes.overflowed else index.ids(project) & ids
+        new = look_at(ids - known)
+        if new and not notes.overflowed:  # next time, they need not be looked at
+            index.put(project, (IndexedSession(name, Stamp(time)) for time, name in new))
+        used = notes.of(project) & known
+        left = known - used
+
+        def in_order() -> Iterator[tuple[int, str]]:
+            for time, name in index.order(project):
+                if name in left:
+                    left.discard(name)
+                    yield time, name
+
+        yield from merge(new, look_at(used), in_order(), reverse=True)
+        yield from look_at(left)  # an index that fails hides nothing
 
 
 def list_sessions(home: Path, project_dir: str, most: int | None = None) -> list[SessionSummary]:
@@ -87,7 +148,8 @@ def find_session(home: Path, project_dir: str, prefix: str) -> Path:
     exact = transcript_file(home, project_dir, prefix)
     if exact.exists():
         return exact
-    ids = [path.stem for path in session_files(exact.parent) if path.stem.startswith(prefix)]
+    like = [name for name in transcript_ids(exact.parent) if name.startswith(prefix)]
+    ids = sorted(one.session_id for one in stamps(exact.parent, like))
     if len(ids) == 1:
         return transcript_file(home, project_dir, ids[0])
     if ids:
@@ -97,6 +159,20 @@ def find_session(home: Path, project_dir: str, prefix: str) -> Path:
 
 
 def delete_session(path: Path) -> None:
+    """Deletes all that is stored of a session. Raises `SessionError` while an agent uses it."""
+    remove_files(path)
+    forget_in_index(path.parents[2], path.parent.name, [path.stem])
+
+
+def forget_in_index(home: Path, project: str, ids: Iterable[str]) -> None:
+    """Removes what the index says about these sessions. `project` is the name of their directory."""
+    from wave_agent.sessions.index_file import IndexFile  # lazy: few sessions are deleted
+
+    with IndexFile(home, create=False) as index:
+        index.forget(project, ids)
+
+
+def remove_files(path: Path) -> None:
     """Deletes a transcript and what is stored beside it. Raises `SessionError` while an agent uses it."""
     store = FileSessionStore(path, holder=partial(holder_of, path.parents[2]))
     try:
@@ -112,18 +188,6 @@ def delete_session(path: Path) -> None:
 
     for beside in ("", DISPLACED):
         shutil.rmtree(path.with_suffix(beside), ignore_errors=True)
-
-
-def forget_old_sessions(home: Path, days: int, now: datetime | None = None) -> int:
-    """Deletes the sessions of all projects that were not used for `days` days. 0: none."""
-    limit = (now or datetime.now(UTC)).timestamp() - days * 86_400
-    forgotten = 0
-    for path in (home / "projects").glob("*/*.jsonl") if days else ():
-        with suppress(OSError, SessionError):  # anything that cannot be deleted now is tried again next time
-            if path.stat().st_mtime < limit:
-                delete_session(path)
-                forgotten += 1
-    return forgotten
 
 
 def _summaries(paths: Iterable[Path]) -> Iterator[SessionSummary]:

@@ -7,7 +7,7 @@ exports too.
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, TypeVar, cast
 
@@ -16,6 +16,8 @@ import msgspec
 Value = TypeVar("Value")
 
 _RECIPE, _TABLE = "secret-scan", "SECRETS"
+_SHORT = 100
+"""Characters of a text that is worth remembering."""
 _QUOTES = "\"'"
 _QUOTE = re.compile(r"""\[\\?"']""")
 """As written in the table's patterns."""
@@ -56,8 +58,10 @@ def masked(value: Value) -> Value:
 
 
 def _masked(value: Any) -> Any:
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, str):
-        return mask(value)
+        return _masked_short(value) if len(value) <= _SHORT else mask(value)
     if isinstance(value, msgspec.Struct):
         changed = {name: _under(name, getattr(value, name)) for name in value.__struct_fields__}
         return msgspec.structs.replace(value, **changed)
@@ -73,10 +77,20 @@ def _masked(value: Any) -> Any:
 def _under(key: object, value: Any) -> Any:
     """`{"password": …}` is a password, even if the value alone looks like any word."""
     if isinstance(key, str) and isinstance(value, str):
-        for what, pattern in patterns().items():
-            if (found := pattern.search(f'{key}="{value}"')) and found[0].endswith(f'="{value}"'):
-                return f"[masked: {what}]"
+        return _short_under(key, value) if len(key) + len(value) <= _SHORT else _text_under(key, value)
     return _masked(value)
+
+
+def _text_under(key: str, value: str) -> str:
+    for what, pattern in patterns().items():
+        if (found := pattern.search(f'{key}="{value}"')) and found[0].endswith(f'="{value}"'):
+            return f"[masked: {what}]"
+    return _masked(value)
+
+
+# Most texts of a session are names and words that come again and again.
+_masked_short = lru_cache(1 << 14)(mask)
+_short_under = lru_cache(1 << 14)(_text_under)
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, str]]:

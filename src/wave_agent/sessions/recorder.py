@@ -222,7 +222,7 @@ def _plain(block: ErrorBlock | NoticeBlock) -> Record:
 
 
 _QUOTING: Mapping[str, tuple[str, ...]] = {
-    "hook_run": ("reason", "before", "after", "deferred", "answer"),
+    "hook_run": ("reason", "before", "after", "deferred", "answer", "calls"),
     "prompt_blocked": ("reason",),
     "error": ("content",),
     "notice": ("content",),

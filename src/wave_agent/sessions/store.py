@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 from wave_agent.errors import SessionError
@@ -28,7 +29,8 @@ class SessionStore(Protocol):
         ...
 
     def sync(self) -> None:
-        """Returns when all records would survive a power cut. Raises `SessionError`."""
+        """Returns when all records would survive a power cut. May be called in another thread than `append`, at the
+        same time. Raises `SessionError`."""
         ...
 
 
@@ -44,9 +46,17 @@ class FileSessionStore:
         self._holder = holder
         self._descriptor: int | None = None
         self._unwritten: deque[bytes] = deque()
-        self._unsynced = False
+        self._written = self._synced = 0
+        """Records in the file, and how many of them would survive a power cut."""
+        self._writing, self._syncing = Lock(), Lock()
+        """A sync may run in another thread while records are written."""
         self._named = False
         """The directory entry is on disk too."""
+
+    @property
+    def is_open(self) -> bool:
+        """The session is this agent's."""
+        return self._descriptor is not None
 
     def open(self, *, resumed: bool = False) -> None:
         """Claims the session for this agent. Raises `SessionError` if another one has it, or if there is none to
@@ -87,32 +97,37 @@ class FileSessionStore:
 
     def flush(self) -> None:
         """Writes records that could not be written before. If it fails again, raises `SessionError` and keeps them."""
-        while self._unwritten:
-            self.open()
-            assert self._descriptor is not None
-            try:
-                _write(self._descriptor, self._unwritten[0])
-            except OSError as error:
-                raise self._failure(error) from error
-            self._unwritten.popleft()
-            self._unsynced = True
+        with self._writing:
+            while self._unwritten:
+                self.open()
+                assert self._descriptor is not None
+                try:
+                    _write(self._descriptor, self._unwritten[0])
+                except OSError as error:
+                    raise self._failure(error) from error
+                self._unwritten.popleft()
+                self._written += 1
 
     def sync(self) -> None:
+        """From any thread."""
         self.flush()
-        if self._descriptor is None or not self._unsynced:
-            return
-        try:
-            _to_disk(self._descriptor)
-            self._named = self._named or _name_to_disk(self.path.parent)
-        except OSError as error:
-            raise self._failure(error) from error
-        self._unsynced = False
+        with self._syncing:
+            written = self._written
+            if self._descriptor is None or self._synced == written:
+                return
+            try:
+                _to_disk(self._descriptor)
+                self._named = self._named or _name_to_disk(self.path.parent)
+            except OSError as error:
+                raise self._failure(error) from error
+            self._synced = written
 
     def close(self) -> None:
         """Releases the session for other agents."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        with self._syncing:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
 
     def _lock(self, descriptor: int) -> None:
         try:

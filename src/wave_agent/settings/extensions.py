@@ -139,7 +139,9 @@ def load_extensions(
             unused.append(UnusedExtension(kind=kind, path=where, why=one.problem))
             continue
         if one.place.layer in OF_THE_PROJECT and (why := why_not(one)) is not None:
-            unused.append(UnusedExtension(kind=kind, path=where, why=why, untrusted=True))
+            mistake = _mistake_in(one, project)
+            why = f"has a mistake: {mistake}" if mistake else why
+            unused.append(UnusedExtension(kind=kind, path=where, why=why, untrusted=not mistake))
             continue
         try:
             file = _parsed(one, project, notices)
@@ -154,6 +156,19 @@ def load_extensions(
     return Extensions(
         files=tuple(files.values()), shadowed=tuple(shadowed), unused=tuple(unused), notices=tuple(notices)
     )
+
+
+def _mistake_in(found: FoundExtension, project: str) -> str:
+    """Why a definition of an agent would be left out even if it were trusted; empty if it would be used."""
+    if found.place.kind is not ExtensionKind.AGENTS:
+        return ""
+    from wave_agent.settings.agent_definitions import definitions_in  # lazy: only for what is not trusted
+
+    try:
+        _, problems = definitions_in([_parsed(found, project, [])])
+    except _UnusableError:
+        return ""
+    return next((reveal(str(one)) for one in problems if one.left_out), "")
 
 
 def _untrusted_notice(unused: list[UnusedExtension], comparing: str) -> list[str]:

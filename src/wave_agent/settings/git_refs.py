@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
@@ -16,7 +17,7 @@ from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
 from wave_agent.settings.trust import Record, TrustCandidate, candidates, digest_of, file_digest, record_of
-from wave_agent.system.credentials import AGENT_KEYS
+from wave_agent.system.credentials import is_own
 from wave_agent.system.project import Project
 from wave_agent.system.trusted_git import find_git
 
@@ -31,7 +32,7 @@ def resolve_ref(ref: str, project: str) -> str:
 
     Raises `SettingsError`.
     """
-    return _CommitTree(ref, project).commit
+    return CommitTree(ref, project).commit
 
 
 def record_at(
@@ -39,7 +40,7 @@ def record_at(
 ) -> Record:
     """The project's hooks and settings at this ref. Includes those for other agents if they are used now (`foreign`)
     or were used at the ref. `texts` are its agents, skills and commands now. Raises `SettingsError`."""
-    tree = _CommitTree(ref, project.directory)
+    tree = CommitTree(ref, project.directory)
     sources: list[SettingsSource] = []
     for place in project_places(home, project):
         try:
@@ -57,7 +58,7 @@ def record_at(
 
 
 def _definition_hooks_at(
-    tree: "_CommitTree", texts: "Sequence[FoundExtension]", project: str
+    tree: "CommitTree", texts: "Sequence[FoundExtension]", project: str
 ) -> tuple[TrustCandidate, ...]:
     """The hooks in the definitions of subagents that the commit contains."""
     if not texts:
@@ -68,7 +69,7 @@ def _definition_hooks_at(
     return definition_candidates(then, project, tree.digest, digest_of_program=tree.digest_of_program)
 
 
-def _extensions_at(tree: "_CommitTree", texts: "Sequence[FoundExtension]", project: str) -> dict[str, dict[str, str]]:
+def _extensions_at(tree: "CommitTree", texts: "Sequence[FoundExtension]", project: str) -> dict[str, dict[str, str]]:
     """Those of the given ones that the commit contains, in the form of a record."""
     record: dict[str, dict[str, str]] = {}
     for one in texts:
@@ -84,7 +85,7 @@ def _extensions_at(tree: "_CommitTree", texts: "Sequence[FoundExtension]", proje
     return record
 
 
-def _settings_at(tree: "_CommitTree", place: LayerFile) -> list[SettingsSource]:
+def _settings_at(tree: "CommitTree", place: LayerFile) -> list[SettingsSource]:
     """The file's settings at the commit, if it existed."""
     content = tree.read(str(place.file))
     if content is None:
@@ -93,7 +94,15 @@ def _settings_at(tree: "_CommitTree", place: LayerFile) -> list[SettingsSource]:
     return [replace(found, inner=place.inner)]
 
 
-class _CommitTree:
+class GitFile(Struct, frozen=True):
+    """A file as git stores it."""
+
+    mode: str
+    blob: str
+    """The id of its content."""
+
+
+class CommitTree:
     """The files of a project at one commit, read without running anything that the repository configures."""
 
     def __init__(self, ref: str, project: str) -> None:
@@ -115,6 +124,27 @@ class _CommitTree:
         """A file's content, by its path in the working tree; None if the commit does not contain it."""
         found = self._git("cat-file", "blob", f"{self.commit}:{self._inside(path)}")
         return found.stdout if found.returncode == 0 else None
+
+    @property
+    def root(self) -> str:
+        """The repository's root, as the project's path names it."""
+        return os.path.normpath(os.path.join(self._project, *[".."] * len(Path(self._prefix).parts)))
+
+    def listing(self) -> dict[str, GitFile]:
+        """Every file of the commit, by its path in the working tree."""
+        listed = self._git("ls-tree", "-r", "-z", "--full-tree", self.commit).stdout
+        found: dict[str, GitFile] = {}
+        for line in filter(None, listed.decode(errors="surrogateescape").split("\0")):
+            facts, _, name = line.partition("\t")
+            mode, _, blob = facts.split(" ")
+            found[os.path.join(self.root, name)] = GitFile(mode, blob)
+        return found
+
+    def tracked(self) -> frozenset[str]:
+        """The files that git tracks in the working tree, by their paths."""
+        listed = self._git("ls-files", "-z", "--full-name", "--", ":/").stdout
+        names = filter(None, listed.decode(errors="surrogateescape").split("\0"))
+        return frozenset(os.path.join(self.root, name) for name in names)
 
     def files_below(self, directory: str) -> list[str]:
         """The files below a directory, by their paths in the working tree."""
@@ -145,14 +175,12 @@ class _CommitTree:
         # A repository's configuration can name programs to run; reading a blob needs none of them.
         quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if not is_own(name)},
             "LC_ALL": "C",
             "GIT_NO_LAZY_FETCH": "1",
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_TERMINAL_PROMPT": "0",
         }
-        for key in AGENT_KEYS:
-            environment.pop(key, None)
         try:
             return subprocess.run(
                 [self._program, *quiet, *arguments],

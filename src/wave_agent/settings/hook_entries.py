@@ -5,7 +5,6 @@ fatal.
 """
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -213,6 +212,8 @@ _NAME_LENGTH = 40
 
 def short_name(command: str) -> str:
     """A default name for a hook: the script's file name, or the start of its command."""
+    import shlex  # lazy: only for hooks
+
     rest = command
     while (before := _PREPARATION.match(rest)) and rest[before.end() :].strip():
         rest = rest[before.end() :]
@@ -267,6 +268,7 @@ HOOK_KEYS = (
     "statusMessage",
     "if",
     "once",
+    "rollout",
     "dialect",
 )
 _OF_A_PLUGIN = lazy_regex(r"\$\{CLAUDE_PLUGIN_(ROOT|DATA)\}")
@@ -449,6 +451,7 @@ class _EntryLoader:
             rewakes=rewakes,
             on_failure=self.on_failure(group.row, stated, is_async=is_async, in_code=run.kind is HookKind.FUNCTION),
             mode=choice(entry, "mode", path, Mode) or Mode.ENFORCE,
+            rollout=self.rollout(entry, path, is_async=is_async),
             enabled=_flag(entry, "enabled", path, default=True),
             status_message=_text(entry, "statusMessage", path),
             once=self.once(entry, path, honoured=columns.has_once),
@@ -465,6 +468,20 @@ class _EntryLoader:
             return self.source.dialect
         return choice(entry, "dialect", path, Dialect) or Dialect.WAVE
 
+    def rollout(self, entry: Mapping[str, Any], path: Path, *, is_async: bool) -> float | None:
+        value, path = entry.get("rollout"), (*path, "rollout")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BrokenError(path, f"must be a share of sessions, a number from 0 to 1, not {type_name(value)}")
+        if not 0 <= value <= 1:
+            raise BrokenError(path, f"must be a share of sessions from 0 to 1, not {value}")
+        if is_async:
+            raise BrokenError(path, '"async" hooks are never enforced, so "rollout" cannot work; remove one of the two')
+        if entry.get("mode") == Mode.SHADOW:
+            self.warn(path, '"rollout" has no effect beside "mode": "shadow": the hook is enforced in no session')
+        return float(value)
+
     def once(self, entry: Mapping[str, Any], path: Path, *, honoured: bool) -> bool:
         stated = _flag(entry, "once", path, default=False)
         if stated and not honoured:
@@ -480,6 +497,8 @@ class _EntryLoader:
 
         def put_in(text: str) -> str:
             return _OF_A_PLUGIN.sub(lambda name: found[name[1]] or name[0], text)
+
+        import shlex  # lazy: only for plugins
 
         is_line = run.kind is HookKind.COMMAND and run.args is None
         in_shell = is_line and any(shlex.quote(path) != path for path in found.values() if path)
@@ -620,5 +639,7 @@ def _default_name(run: RunFields) -> str:
         return f"{absent_type(run.command)} hook"
     if run.kind is HookKind.FUNCTION:
         return str(getattr(run.function, "__name__", type(run.function).__name__))
+    import shlex  # lazy: only for hooks
+
     # With args, the command is one program, spaces included.
     return short_name(run.command if run.args is None else shlex.quote(run.command))

@@ -29,6 +29,15 @@ _LARGEST = 64 * 1024
 """Bytes: the system allows 128 KiB for one variable."""
 
 
+class Budget(Struct, frozen=True, omit_defaults=True):
+    """What an agent and all agents below it may use together."""
+
+    file: str
+    """Where they write down what they have used. `agent.shared_budget` reads and writes it."""
+    max_turns: int | None = None
+    max_cost: float | None = None
+
+
 class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Limits that apply to every agent below this one."""
 
@@ -42,6 +51,8 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_turns: int | None = None
     max_cost: float | None = None
     """US dollars."""
+    budgets: tuple[Budget, ...] = ()
+    """Of the agents above and of this one, which is the last."""
     overlays: tuple[Any, ...] = ()
     """Settings named by the user: paths and objects."""
     deny: tuple[str, ...] = ()
@@ -79,6 +90,7 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 home=self.home,
                 project=self.project,
                 directories=self.directories,
+                budgets=self.budgets,
                 hidden="settings that are too large to hand down",
             )
             text = msgspec.json.encode(small).decode()
@@ -168,6 +180,7 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
         directories=_common(outer.directories, inner.directories),
         max_turns=outer.restricted_turns(inner.max_turns),
         max_cost=outer.restricted_cost(inner.max_cost),
+        budgets=tuple(dict.fromkeys((*outer.budgets, *inner.budgets))),
         overlays=(*outer.overlays, *(one for one in inner.overlays if one not in outer.overlays)),
         deny=tuple(dict.fromkeys((*outer.deny, *inner.deny))),
         ask=tuple(dict.fromkeys((*outer.ask, *inner.ask))),

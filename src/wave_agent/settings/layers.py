@@ -39,7 +39,7 @@ from wave_agent.settings.hook_entries import (
     load_hooks,
     parse_settings,
 )
-from wave_agent.system.credentials import AGENT_KEYS
+from wave_agent.system.credentials import is_own
 from wave_agent.system.project import Project
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import resolve, resolve_or_keep
@@ -69,10 +69,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     all_hooks_disabled: bool = False
     """What the last layer says. Which hooks that concerns depends on the layer: see `disabled_hooks`."""
     cleanup_days: int = 30
+    record_identity: bool = True
     managed: frozenset[str] = frozenset()
     """The names of the fields above set by managed settings: neither flags nor environment override them."""
+    upload: str | None = None
+    """Where finished sessions are uploaded to."""
     sandbox_network: bool | tuple[str, ...] = False
     """Or the hosts that commands can reach."""
+    telemetry_endpoint: str | None = None
+    telemetry_content: bool = False
     issues: tuple[Issue, ...] = ()
 
     def require_usable(self) -> None:
@@ -138,7 +143,7 @@ def _unlisted(
         for header, value in hook.headers:
             named = header_variables(value)
             known = named if hook.columns.names_its_services and "http_env" not in managed else variables
-            unknown = [f"${name}" for name in named if name not in known or name in AGENT_KEYS]
+            unknown = [f"${name}" for name in named if name not in known or is_own(name)]
             if unknown:
                 why = "is not listed in httpHooks.env, or is one of the agent's own keys"
                 found.append((("headers", header), f"{unknown[0]} {why}"))
@@ -296,18 +301,40 @@ def read_source(layer: Layer, file: Path, root: str = "/") -> SettingsSource | N
 
 
 def read_managed(file: Path, added: str | None) -> list[SettingsSource]:
-    """The managed settings: the system's file, if there is one, and one `added` to it; it never replaces the system's.
+    """The managed settings: the system's file and its drop-ins, and one file `added` to them.
 
-    The added one comes first, so the system's values win.
+    The added one comes first, so the system's values win. Of the system's, a drop-in wins over the file and over
+    drop-ins before it.
     """
-    found: list[SettingsSource] = []
+    found: list[SettingsSource | None] = []
     if added:
         more = read_source(Layer.MANAGED, Path(added).absolute())
         if more is None:
             raise SettingsError(f"Managed settings file not found: {added} (named by WAVE_MANAGED_SETTINGS).")
         found.append(more)
-    system = read_source(Layer.MANAGED, file)
-    return [*found, system] if system else found
+    found += [read_source(Layer.MANAGED, one) for one in managed_files(file)]
+    return [source for source in found if source is not None]
+
+
+def drop_ins(file: Path) -> Path:
+    """The directory of the files that are read after this managed one."""
+    return file.with_suffix(".d")
+
+
+def managed_files(file: Path) -> tuple[Path, ...]:
+    """The system's settings file, whether it exists or not, and the `*.json` in `settings.d` beside it, by name.
+
+    Raises `SettingsError` if the directory is there and cannot be listed: it may hold guards."""
+    directory = drop_ins(file)
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        if os.path.islink(directory):
+            raise SettingsError(f"{directory} is a dangling link.") from None
+        return (file,)
+    except OSError as error:
+        raise SettingsError(f"{directory} cannot be listed: {error.strerror}.") from None
+    return (file, *(directory / name for name in names if name.endswith(".json") and not name.startswith(".")))
 
 
 def require_sound_owner(descriptor: int, file: Path, *, levels: int | None = None) -> None:
@@ -387,6 +414,14 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise _WrongError(f"must be true or false, not {type_name(value)}")
     return value
+
+
+def _receiver(value: Any) -> str:
+    """Empty: none."""
+    url = _text(value)
+    if url and not url.startswith(("http://", "https://")):
+        raise _WrongError(f'"{url}" is not a URL; expected something like http://localhost:4318')
+    return url
 
 
 def _count(value: Any) -> int:
@@ -517,6 +552,7 @@ def _all_of(outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
 
 SCHEMAS: Mapping[_Reader, Mapping[str, Any]] = {
     _text: {"type": "string"},
+    _receiver: {"type": "string"},
     _flag: {"type": "boolean"},
     _count: {"type": "integer", "minimum": 0},
     _texts: {"type": "array", "items": {"type": "string"}},
@@ -582,7 +618,14 @@ VALUES = (
           "no hooks run: in your settings yours and the project's, in other files only those of the file; managed ones "
           "always run, unless managed settings say this"),
     Value("", "cleanupPeriodDays", "cleanup_days", _count,
-          "sessions unused for this many days are deleted; 0 keeps all"),
+          "your sessions unused for this many days are deleted, of all projects; 0 keeps all: see "
+          "[sessions.md](sessions.md#deleting-old-sessions)", not_the_project=True),
+    Value("sessions", "identity", "record_identity", _flag,
+          "record user, host name and repository in a session's first line: see "
+          "[sessions.md](sessions.md#who-and-where)"),
+    Value("sessions", "upload", "upload", _text,
+          "where finished sessions are sent to: see [sessions.md](sessions.md#collecting-sessions-of-a-team)",
+          not_the_project=True),
     Value("compat", "claude", "compat_claude", _flag,
           "use hooks and rules in `.claude/` and `.codex/` in place: see [compat.md](compat.md)",
           below=_either),
@@ -594,12 +637,18 @@ VALUES = (
     Value("sandbox", "network", "sandbox_network", _network,
           "with `--sandbox`: whether commands can reach the network, or the hosts that they can reach: "
           '`["api.example.com", "*.example.org"]`', below=_narrower_network, unreadable=False),
+    Value("telemetry", "endpoint", "telemetry_endpoint", _receiver,
+          "where spans and metrics go, with OTLP over HTTP: `http://localhost:4318`; see [telemetry.md](telemetry.md)",
+          not_the_project=True),
+    Value("telemetry", "content", "telemetry_content", _flag,
+          "also send prompts, answers, and the inputs and results of tools, with secrets masked",
+          not_the_project=True),
     Value("permissions", "defaultMode", "default_mode", _mode,
           "the permission mode; `--permission-mode` takes precedence", below=_stricter_mode),
     Value("permissions", "additionalDirectories", "additional_directories", _directories,
           "directories to treat as part of the project", adds_up=True, below=_outer_stays),
 )  # fmt: skip
-_SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "env", "models")
+_SECTIONS = ("permissions", "compat", "httpHooks", "sandbox", "sessions", "telemetry", "env", "models")
 _FREE = ("env", "models")
 """Sections whose keys are names chosen by the user."""
 _RULES = ("deny", "ask", "allow")

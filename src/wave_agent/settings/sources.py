@@ -15,6 +15,7 @@ from wave_agent.errors import MissingPathError, SettingsError, UntrustedHooksErr
 from wave_agent.formats.strict_json import Document
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import HookEventName
+from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import misplaced_file
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.hook_entries import Issue, SettingsSource, hooks_in_code, load_hooks
@@ -28,6 +29,7 @@ from wave_agent.settings.layers import (
     Settings,
     extension_places,
     has_settings,
+    managed_files,
     merge_settings,
     only_restrictions,
     project_places,
@@ -215,7 +217,7 @@ def gather_settings(home: Path, project: Project, choice: SourceChoice | None = 
     choice = choice or SourceChoice()
     wanted = choice.wanted
     own = project_places(home, project)
-    files = [MANAGED_FILE, home / "settings.json", *(place.file for place in own)]
+    files = [*managed_files(choice.managed_file), home / "settings.json", *(place.file for place in own)]
     store = TrustStore(home)
     sources = _named_and_own(home, own, choice)
     managed_only = wants_managed_hooks_only([source for source in sources if source.layer is Layer.MANAGED])
@@ -596,8 +598,10 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
 
 
 def describe(hook: HookDefinition) -> str:
-    """The full command, and where it is defined."""
+    """The full command, or the policy and the model that judges by it, and where it is defined."""
     command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
+    if hook.kind in (HookKind.PROMPT, HookKind.AGENT):
+        command = f"{hook.kind} hook, {f'model {hook.model}' if hook.model else 'the usual model'}: {command}"
     inside = f", in the subagent {hook.agent}" if hook.agent else ""
     return f"{hook.event}: {command} ({hook.source}:{hook.line}{inside})"
 

@@ -104,12 +104,54 @@ def store_key(home: Path, origin: str, key: str | None) -> Path:
     file = home / STORED_KEYS
     kept = _load(file) if os.path.exists(file) else _StoredKeys()
     kept.keys[origin] = StoredKey(keyring=True) if key is None else StoredKey(key)
+    _write(file, kept, "The key is not stored.")
+    return file
+
+
+def stored_origins(home: Path) -> tuple[str, ...]:
+    """The servers for which a key is stored. Raises `SettingsError`."""
+    file = home / STORED_KEYS
+    return tuple(_load(file).keys) if os.path.exists(file) else ()
+
+
+def forget_key(home: Path, origin: str) -> str:
+    """Removes the key that is stored for this origin, and returns where it was. Raises `KeyError` if there is none, and
+    `SettingsError` if it is still there."""
+    file = home / STORED_KEYS
+    kept = _load(file) if os.path.exists(file) else _StoredKeys()
+    found = kept.keys.pop(origin)
+    if found.keyring:
+        _delete_from_keyring(origin)
+    if kept.keys:
+        _write(file, kept, "The key is still stored.")
+    else:
+        try:
+            file.unlink()
+        except OSError as error:
+            raise SettingsError(f"{file} cannot be removed: {error.strerror}. The key is still stored.") from None
+    return "the system's keyring" if found.keyring else str(file)
+
+
+def _write(file: Path, kept: _StoredKeys, otherwise: str) -> None:
     try:
-        make_private(home)
+        make_private(file.parent)
         write_private(file, msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
     except OSError as error:
-        raise SettingsError(f"{file} cannot be written: {error.strerror}. The key is not stored.") from None
-    return file
+        raise SettingsError(f"{file} cannot be written: {error.strerror}. {otherwise}") from None
+
+
+def _delete_from_keyring(origin: str) -> None:
+    keyring = _keyring()
+    if keyring is None:
+        raise SettingsError(
+            f"The key for {origin} is in the system's keyring, but the keyring package is not installed. Install it, "
+            f"or remove the entry {_SERVICE} there yourself."
+        )
+    try:
+        if keyring.get_password(_SERVICE, origin) is not None:  # it may have been removed there
+            keyring.delete_password(_SERVICE, origin)
+    except Exception as error:
+        raise SettingsError(f"The system's keyring cannot be changed ({type(error).__name__}): unlock it.") from None
 
 
 def _load(file: Path) -> _StoredKeys:

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import HookDefinition
-from wave_agent.hooks.named_files import hook_files
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.programs import Programs, describe_move, programs_of
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
@@ -362,6 +361,8 @@ def _digest_of(value: Any) -> str:
 
 def _named(hook: HookDefinition, project: str, root: str, digest: Digest) -> Iterator[tuple[str, str | None]]:
     """The files that belong to the project."""
+    from wave_agent.hooks.named_files import hook_files  # lazy: a start without hooks of a project needs none of it
+
     for path in hook_files(hook, project):
         if os.path.commonpath([path, root]) == root:
             yield _relative(path, project), digest(path)

@@ -30,6 +30,8 @@ class Known:
         self.values: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
+        self.copies: dict[str, list[Word]] = {}
+        """What the line has copied, moved or linked to files of these names."""
         self.functions: set[str] = set()
         self.bodies: dict[str, list[Node]] = {}
         """Bodies of functions, by name."""

@@ -192,8 +192,7 @@ class _TreeReader:
         """The target of the `cd` that was just read."""
         self._visited: dict[str, None] = {}
         """The targets of any `cd`: another one may lead back."""
-        self._scripts = self._length = self._known_at_first = self._words = 0
-        self._depth = 0
+        self._scripts = self._length = self._known_at_first = self._words = self._depth = 0
         self._dotglob = self._by_name = False
         self._texts: dict[str, None] = {}
         """All text that a shell reads."""
@@ -606,6 +605,7 @@ class _TreeReader:
         if name == "exec" and len(found) == 1 and stdin is not None:
             self._script(ShellText(stdin), None)  # from now on, anything that reads stdin reads this
         self._run_files(found, stdin)
+        self._run_copy(found, stdin, level)
         self.known.follow(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
@@ -651,6 +651,20 @@ class _TreeReader:
             for one in (*names[1 : 1 + _MOST_FILES], *_BY_ITSELF.get(name, ())):
                 if one in self._files:
                     self._run(ForeignCode(self._files[one]), None, 0)
+
+    def _run_copy(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
+        """A program that the line has copied, moved or linked is still that program: `cp /usr/bin/git x; ./x push`."""
+        name = found[0].text
+        if name in _COPYING:
+            operands = [word for word in found[1:] if not word.text.startswith("-")]
+            known = self.known.copies.setdefault(operands[-1].text.rsplit("/", 1)[-1], []) if operands else []
+            known += [word for word in operands[:-1] if word not in known][: _MOST_FILES - len(known)]
+        called = name.rsplit("/", 1)[-1]
+        sources = self.known.copies.pop(called, [])  # meanwhile none: two copies may have been exchanged
+        for one in sources:
+            self._found((one, *found[1:]), stdin, level + 1)
+        if sources:
+            self.known.copies[called] = sources
 
     def _keep(self, name: str, text: Word) -> None:
         if name in self._started:

@@ -38,7 +38,7 @@ def says_the_same(rule: Sequence[str], command: Sequence[str], *, whole: bool) -
     if not asked or not command or not words:
         return False
     given, begun = _parted(command)
-    if begun[0].rpartition("/")[2] != words[0].rpartition("/")[2]:
+    if not begun or begun[0].rpartition("/")[2] != words[0].rpartition("/")[2]:
         return False
     if (begun[1:] if whole else begun[1 : len(words)]) != words[1:]:
         return False

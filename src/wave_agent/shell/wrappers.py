@@ -12,7 +12,7 @@ from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import git_runs
 from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of, without_assignments
 from wave_agent.shell.printing import decode
-from wave_agent.shell.runs import ANY_COMMAND, Inner, ShellText, Tail, joined
+from wave_agent.shell.runs import ANY_COMMAND, ForeignCode, Inner, ShellText, Tail, joined
 from wave_agent.shell.searches import found, found_name, searched_by_fd
 from wave_agent.shell.values import Word
 
@@ -256,12 +256,19 @@ def _stdin(_: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
 
 
 def _make(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
-    """Lines that start with a tab are for a shell."""
+    """Lines that start with a tab are for a shell, and so is what follows a semicolon."""
     options, _ = read(words, OptionTable("fCIo", ("--file", "--makefile", "--directory")), mixed=True)
     file = value_of(options, "-f", "--file", "--makefile")
-    if file is not None and file.text == "-" and stdin is not None:
-        recipes = (line.lstrip("\t@-") for line in stdin.text.splitlines() if line.startswith("\t"))
-        yield ShellText(Word("\n".join(recipes), stdin.static))
+    # The grammar loses the dash of `make -f - <<E`.
+    is_input = words[-1].text in ("-f", "--file", "--makefile") if file is None else _IS_INPUT.fullmatch(file.text)
+    if is_input and stdin is not None:
+        lines = stdin.text.splitlines()
+        recipes = (line if line.startswith("\t") else line.partition(";")[2] for line in lines)
+        yield ShellText(Word("\n".join(one.lstrip("\t @+-") for one in recipes), stdin.static))
+        yield ForeignCode(stdin)
+
+
+_IS_INPUT = lazy_regex(r"-|/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+")
 
 
 def _watch(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:

@@ -10,6 +10,7 @@ AGENT_KEYS = (
     "GEMINI_API_KEY",
     "OPENROUTER_API_KEY",
     "MISTRAL_API_KEY",
+    "WAVE_UPLOAD_TOKEN",
 )
 ENDPOINTS = (
     "WAVE_BASE_URL",
@@ -20,11 +21,18 @@ ENDPOINTS = (
     "MISTRAL_BASE_URL",
 )
 """A URL may contain a user and a password, or a key in its query."""
+_TELEMETRY = "OTEL_"
+"""Begins the variables about telemetry. Some hold keys, and all of them are about this program, not about its tools."""
+
+
+def is_own(name: str) -> bool:
+    """Whether this variable is for the agent alone."""
+    return name in AGENT_KEYS or name.startswith(_TELEMETRY)
 
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
     """The agent's environment in the form that hooks and tools get."""
-    kept = {name: value for name, value in environment.items() if name not in AGENT_KEYS}
+    kept = {name: value for name, value in environment.items() if not is_own(name)}
     return {**kept, **{name: public_url(kept[name]) for name in ENDPOINTS if name in kept}}
 
 

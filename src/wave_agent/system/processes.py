@@ -69,11 +69,13 @@ def spawn(
     program: str | None = None,
     fed: bool = False,
     kept: Sequence[int] = (),
-) -> subprocess.Popen[bytes]:
+    hold: bool = False,
+) -> "Child":
     """Start a program in its own session and group. Unless `fed`, its stdin is empty.
 
     `env` is its whole environment; `program` is its file, if already looked up; `kept` are descriptors it gets besides
-    its streams. Raises the exceptions that `explain` describes.
+    its streams. With `hold`, its output does not end before `Child.let_go`. Raises the exceptions that `explain`
+    describes.
     """
     program = program or find_program(argv[0], env, cwd)
     # Our own pipes: when descriptors run out, Popen in Python 3.11.2 leaks those it has already created.
@@ -81,7 +83,7 @@ def spawn(
     try:
         while len(pipes) < (3 if fed else 2):
             pipes.append(os.pipe())
-        process = subprocess.Popen(
+        process = Child(
             argv,
             executable=program,
             stdin=pipes[2][0] if fed else subprocess.DEVNULL,
@@ -96,12 +98,28 @@ def spawn(
         for descriptor in (end for pipe in pipes for end in pipe):
             os.close(descriptor)
         raise
-    for theirs in (pipes[0][1], pipes[1][1], *(one[0] for one in pipes[2:])):
+    process.held = (pipes[0][1], pipes[1][1])
+    if not hold:
+        process.let_go()
+    for theirs in (one[0] for one in pipes[2:]):
         os.close(theirs)
     process.stdout, process.stderr = (os.fdopen(ours, "rb", 0) for ours, _ in pipes[:2])
     if fed:
         process.stdin = os.fdopen(pipes[2][1], "wb", 0)
     return process
+
+
+class Child(subprocess.Popen[bytes]):
+    """A process from `spawn`."""
+
+    held: tuple[int, ...] = ()
+    """Our own copies of the ends of the pipes that it writes to."""
+
+    def let_go(self) -> None:
+        """From now on, the pipes end with the last process that holds them."""
+        held, self.held = self.held, ()
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def no_ledger() -> AbstractContextManager[Callable[[int], object]]:
@@ -294,7 +312,7 @@ class Service:
 
     def __init__(
         self,
-        popen: subprocess.Popen[bytes],
+        popen: Child,
         cancel: Cancellation,
         receive: Receive,
         *,
@@ -321,13 +339,11 @@ class Service:
         self._watch(popen.stdout.fileno(), select.POLLIN, partial(self._read, "stdout", popen.stdout))
         self._watch(popen.stderr.fileno(), select.POLLIN, partial(self._read, "stderr", popen.stderr))
         self._watch(cancel.fileno(), select.POLLIN, partial(self._note_cancellation, cancel))
-        self._held: list[int] = []
-        """Our own ends for writing, while the leader lives: its exit then wakes us once, not again for each pipe."""
+        self._let_go = popen.let_go
         if (pidfd := self.group.pidfd) is not None:
             self._watch(pidfd, select.POLLIN, partial(self._note_exit, pidfd))
-            with suppress(OSError):  # No /proc, or no descriptor left.
-                for stream in (popen.stdout, popen.stderr):
-                    self._held.append(os.open(f"/proc/self/fd/{stream.fileno()}", os.O_WRONLY | os.O_CLOEXEC))
+        else:
+            popen.let_go()
         for stream in self._streams:
             os.set_blocking(stream.fileno(), False)
 
@@ -341,6 +357,11 @@ class Service:
         for stream in self._streams:
             stream.close()
         self.group.close()
+
+    def first_signs(self) -> tuple[int, ...]:
+        """Descriptors, one of which becomes readable when `serve` has something to do before its deadline. None of
+        them: it has from the start."""
+        return tuple(self._handlers) if self.group.pidfd is not None and self._feed is None else ()
 
     def serve(self, deadline: float) -> None:
         """Feed and read the process until it ends; at the deadline or on cancellation, end its group."""
@@ -416,12 +437,7 @@ class Service:
     def _note_exit(self, pidfd: int) -> None:
         self.group.leader_ended = True
         self._unwatch(pidfd)
-        self._let_go()
-
-    def _let_go(self) -> None:
-        """From now on, the pipes end with the last process that holds them."""
-        while self._held:
-            os.close(self._held.pop())
+        self._let_go()  # Not before: the exit wakes us once, not again for each pipe.
 
     def _note_cancellation(self, cancel: Cancellation) -> None:
         self._cancelled = True

@@ -61,10 +61,10 @@ def branch_of(directory: str) -> str:
 
     Empty outside a repository, or if that file cannot be relied on.
     """
-    root = next((one for one in _upwards(directory, "/") if _has_git(one)), None)
-    if root is None:
+    git = git_directory(directory)
+    if git is None:
         return ""
-    head = os.path.join(_pointed(root) or os.path.join(root, ".git"), "HEAD")
+    head = os.path.join(git, "HEAD")
     try:
         with open(head, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -73,6 +73,12 @@ def branch_of(directory: str) -> str:
     except OSError:
         return ""
     return text.removeprefix("ref: ").removeprefix("refs/heads/") if text.startswith("ref: ") else f"commit {text[:40]}"
+
+
+def git_directory(directory: str) -> str | None:
+    """Git's own directory of the repository around a directory."""
+    root = next((one for one in _upwards(directory, "/") if _has_git(one)), None)
+    return None if root is None else _pointed(root) or os.path.join(root, ".git")
 
 
 def _without_waiting(path: str, flags: int) -> int:

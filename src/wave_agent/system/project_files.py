@@ -1,4 +1,4 @@
-"""The only way to read project files that nobody asked for: instructions, settings, ignore files.
+"""The only way to read project files that the user did not name: instructions, settings, ignore files.
 
 A freshly cloned project controls what these names refer to. So only regular files inside the project are read, never
 more of them than needed, and reading never waits.

@@ -12,54 +12,93 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 Value = TypeVar("Value")
 Work: TypeAlias = Callable[[], object]
 """Must not raise."""
 
-_PATIENCE = 10.0
+PATIENCE = 10.0
 """Seconds that an idle thread waits for more work."""
+
+
+class Inbox(Protocol):
+    """Where a thread waits for work."""
+
+    def put(self, work: Work) -> None:
+        """Wakes the thread."""
+        ...
+
+    def get(self, seconds: float) -> Work | None:
+        """Waits for work, at most for these seconds; None if there is none."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class QueueInbox:
+    """An inbox without descriptors."""
+
+    def __init__(self) -> None:
+        self._works = SimpleQueue[Work]()
+
+    def put(self, work: Work) -> None:
+        self._works.put(work)
+
+    def get(self, seconds: float) -> Work | None:
+        try:
+            return self._works.get(timeout=seconds)
+        except Empty:
+            return None
+
+    def close(self) -> None:
+        pass
 
 
 class DaemonThreads:
     """Runs each piece of work in a separate thread, reusing an idle one if there is any."""
 
-    def __init__(self, patience: float = _PATIENCE) -> None:
+    def __init__(self, patience: float = PATIENCE, inbox: Callable[[], Inbox] = QueueInbox) -> None:
         self._patience = patience
-        self._idle: deque[SimpleQueue[Work]] = deque()
+        self._inbox = inbox
+        self._idle: deque[Inbox] = deque()
         self._process = os.getpid()
 
     def start(self, work: Work) -> None:
         """Raises `RuntimeError` if no more threads can be started."""
+        self.reserve().put(work)
+
+    def reserve(self) -> Inbox:
+        """A thread, which has to get work soon. Raises `RuntimeError` if no more threads can be started, `OSError` if
+        its inbox cannot be opened."""
         if self._process != os.getpid():  # A fork has this object, but not the threads.
             self._idle.clear()
             self._process = os.getpid()
         try:
-            inbox = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
-            inbox = SimpleQueue[Work]()
+            inbox = self._inbox()
+        try:
             threading.Thread(target=self._serve, args=(inbox,), name="wave-work", daemon=True).start()
-        inbox.put(work)
+        except RuntimeError:
+            inbox.close()
+            raise
+        return inbox
 
-    def _serve(self, inbox: SimpleQueue[Work]) -> None:
-        work: Work | None = inbox.get()
-        while work is not None:
-            work()
-            del work  # Do not keep its references alive while the thread is idle.
-            self._idle.append(inbox)
-            work = self._next(inbox)
-
-    def _next(self, inbox: SimpleQueue[Work]) -> Work | None:
-        try:
-            return inbox.get(timeout=self._patience)
-        except Empty:
-            pass
-        try:
-            self._idle.remove(inbox)
-        except ValueError:  # It was just taken, and the work is on its way.
-            return inbox.get()
-        return None
+    def _serve(self, inbox: Inbox) -> None:
+        while True:
+            work = inbox.get(self._patience)
+            if work is not None:
+                work()
+                del work  # Do not keep its references alive while the thread is idle.
+                self._idle.append(inbox)
+                continue
+            try:
+                self._idle.remove(inbox)
+            except ValueError:  # It is reserved, and the work is on its way.
+                continue
+            inbox.close()
+            return
 
 
 _SHARED = DaemonThreads()

@@ -36,6 +36,8 @@ class FakeMcpHost:
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, Mapping[str, Any]]] = []
         """The server, the tool and the arguments of every call."""
+        self.metas: list[Mapping[str, str]] = []
+        """What went along with each as `_meta`."""
         self.connected: list[str] = []
         """The servers that were connected, in this order."""
         self.is_closed = False
@@ -99,8 +101,10 @@ class FakeMcpHost:
         *,
         progress: Progress | None = None,
         elicit: Elicit | None = None,
+        meta: Mapping[str, str] | None = None,
     ) -> McpResult:
         self.calls.append((server.name, tool, arguments))
+        self.metas.append(meta or {})
         found = self._functions[server.name, tool](arguments)
         answer = await found if isawaitable(found) else found
         if isinstance(answer, McpResult):

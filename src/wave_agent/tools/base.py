@@ -26,8 +26,21 @@ if TYPE_CHECKING:
     from wave_agent.permissions.sandbox import Sandbox
 
 
+WITH_SESSION = "with this session"
 SCHEMAS = "schemas.json"
 """The schemas of the built-in tools, by name."""
+
+
+class SameResult(Struct, frozen=True, kw_only=True):
+    """A call of another tool whose result this is as well: hooks on that tool see it, too."""
+
+    tool: str
+    tool_input: Mapping[str, Any]
+    success: bool
+    response: Mapping[str, Any]
+    """As in `ToolResult`."""
+    text_fields: tuple[str, ...]
+    """The fields of `response` that hold the text which hooks may have replaced."""
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
@@ -48,10 +61,15 @@ class ToolResult(Struct, frozen=True, kw_only=True):
     """What the result adds to the tool's `hook_facts`: fields by fact. Dropped when a hook replaces the result."""
     original: str | None = None
     """The former text of the file that the call changed. For hooks whose dialect includes it."""
+    notice: str = ""
+    """For the user, who has to do something about it."""
     ends_turn: bool = False
     """The turn ends after this call."""
+    changed: tuple[str, ...] = ()
+    """Files that a subagent changed for this call."""
     permits: tuple[Rule, ...] = ()
     """Calls that need no consent for the rest of the turn. No rule that asks or denies gives way to it."""
+    also_of: SameResult | None = None
     keep: Callable[[], None] = lambda: None
     """Writes what was held back (see `ToolContext.hold`). Called once it is certain that the result is not replaced."""
 
@@ -117,7 +135,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Regular expressions for real paths that rules keep a search from opening."""
 
     elicit: Callable[[Any], Awaitable[Any]] | None = None
-    """Answers what an MCP server asks the user. None: nobody can be asked."""
+    """Answers what an MCP server asks the user. None: the run is not interactive."""
 
     rules: Callable[[], Rules] = Rules
     """The permission rules that apply now, for a tool that finds out late what it reaches."""
@@ -127,6 +145,11 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     call_id: str = ""
     """The call that runs now."""
+
+    traceparent: str = ""
+    """The call's place in a trace, for what it starts; empty: telemetry is off."""
+    ends: str = WITH_SESSION
+    """When commands in the background end at the latest."""
 
     delegate: "Callable[[Any, ToolContext], Awaitable[ToolResult]] | None" = None
     """Runs a subagent. None: there are none, or the call is made by one."""
@@ -195,6 +218,10 @@ class Tool(ABC):
         """Facts the model needs as long as they last, for when the conversation is summarised."""
         return ()
 
+    def in_background(self) -> Sequence[str]:
+        """The commands that it runs in the background now, each on one line."""
+        return ()
+
     def is_busy(self) -> bool:
         """Something that a call started is still running."""
         return False
@@ -210,6 +237,10 @@ class Tool(ABC):
     async def close(self) -> str | None:
         """Ends what the tool left running. Called once, when the session ends. Returns a notice for the user."""
         return None
+
+    def shown_by(self, arguments: Any) -> tuple[str, ...]:
+        """The tools that show the model what this call prints, besides this one."""
+        return ()
 
     def hook_facts(self) -> Mapping[str, Any]:
         """Stdin fields that hooks get about every call of this tool, besides its name and input."""
@@ -245,12 +276,7 @@ class Tool(ABC):
 
     def nullable(self) -> frozenset[str]:
         """Input fields that may be null."""
-        return frozenset(
-            field.encode_name
-            for field in msgspec.structs.fields(self.Input)
-            if isinstance(kind := msgspec.inspect.type_info(field.type), msgspec.inspect.UnionType)
-            and kind.includes_none
-        )
+        return _nullable(self.Input)
 
     def parse(self, tool_input: Mapping[str, Any]) -> Any:
         """Raises a `ToolInputError` that names the field."""
@@ -301,6 +327,16 @@ class BuiltinTool(Tool):
 
     def schema(self) -> dict[str, Any]:
         return msgspec.json.decode(_derived()[self.name])
+
+
+@cache
+def _nullable(kind: type[Struct]) -> frozenset[str]:
+    """Derived once: every call of the tool needs it."""
+    return frozenset(
+        field.encode_name
+        for field in msgspec.structs.fields(kind)
+        if isinstance(found := msgspec.inspect.type_info(field.type), msgspec.inspect.UnionType) and found.includes_none
+    )
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -18,13 +18,16 @@ from wave_agent.lazy_regex import lazy_regex
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.shell.values import ParsedLine, Placed, Reach, Word, WriteTarget
 from wave_agent.system.private_files import make_private
+from wave_agent.system.processes import StreamName
 from wave_agent.system.which import which
 from wave_agent.text import strip_controls
 from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInterrupted, ToolResult
 from wave_agent.tools.files import KnownFiles, uninterrupted
-from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit
-from wave_agent.tools.process import Ending, Launch, Process, StreamName, named
 from wave_agent.tools.shells import Shells, started
+
+if TYPE_CHECKING:  # loaded with the first command
+    from wave_agent.tools.output import Output
+    from wave_agent.tools.process import Ending, Launch
 
 _UNATTENDED = {"GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 """For commands: no one is there to use an editor or answer a prompt that git would open."""
@@ -83,6 +86,9 @@ class Bash(BuiltinTool):
         directory, notes = self._working_directory(context)
         if call.run_in_background:
             return await self._start(call, directory, notes, context)
+        from wave_agent.tools.output import HeldFile, Output, PrivateFile, Relay, printed_limit  # lazy: see above
+        from wave_agent.tools.process import Ending, Launch, Process
+
         cwd_file = context.outputs / f"cwd-{os.urandom(6).hex()}"
         with suppress(OSError):  # Only the directory is not remembered; the command still runs.
             make_private(context.outputs)
@@ -114,12 +120,12 @@ class Bash(BuiltinTool):
             ending = Ending(error=f"The command cannot be started: {error}")
         except asyncio.CancelledError:
             ending = Ending(cut_short="cancellation")
-            raise ToolInterrupted(_result(output, ending, monotonic() - begun, notes)) from None
+            raise ToolInterrupted(_result(output, ending, monotonic() - begun, notes, context.ends)) from None
         finally:
             relay.flush()
             with suppress(OSError):
                 cwd_file.unlink()
-        result = _result(output, ending, seconds, notes)
+        result = _result(output, ending, seconds, notes, context.ends)
         if result.success:
             await self._note_printed(call.command, directory, result.response["output"])
         return replace(result, keep=file.release) if isinstance(file, HeldFile) and file.exists else result
@@ -168,12 +174,19 @@ class Bash(BuiltinTool):
             self._last = asked, read_placed(*asked)
         return self._last[1]
 
+    def shown_by(self, arguments: Any) -> tuple[str, ...]:
+        call: BashInput = arguments
+        return ("BashOutput",) if call.run_in_background else ()
+
     def reports(self) -> Sequence[str]:
         return self._shells.take_reports()
 
     def standing(self) -> Sequence[str]:
         where = (f"Commands start in {self._directory}.",) if self._directory else ()
-        return (*where, *self._shells.running())
+        return (*where, *(f"The background command {name} is still running." for name in self._shells.running()))
+
+    def in_background(self) -> Sequence[str]:
+        return self._shells.running()
 
     def is_busy(self) -> bool:
         return self._shells.is_busy()
@@ -187,6 +200,8 @@ class Bash(BuiltinTool):
         return await uninterrupted(self._shells.end_orphans)
 
     async def _start(self, call: BashInput, directory: str, notes: list[str], context: ToolContext) -> ToolResult:
+        from wave_agent.tools.process import Launch  # lazy: see above
+
         watch = self._shells.watch()
         launch = Launch(
             argv=[self._shell, "-c", call.command],
@@ -201,7 +216,7 @@ class Bash(BuiltinTool):
         except (OSError, RuntimeError, SandboxError) as error:
             return ToolResult(content=f"The command cannot be started: {error}", success=False, ran=False)
         return ToolResult(
-            content="\n".join([*notes, started(shell)]),
+            content="\n".join([*notes, started(shell, context.ends)]),
             response={
                 "stdout": "",
                 "stderr": "",
@@ -238,7 +253,7 @@ class Bash(BuiltinTool):
         return [f"[Commands now start in {after}. Relative paths of other tools still start in {context.cwd}]"]
 
 
-async def _confined(launch: Launch, context: ToolContext, notes: list[str], *files: Path) -> Launch:
+async def _confined(launch: "Launch", context: ToolContext, notes: list[str], *files: Path) -> "Launch":
     """The same launch in the sandbox, if there is one. `files` are ours, and the command has to write them.
 
     Raises `SandboxError` if the sandbox cannot apply the rules.
@@ -272,8 +287,9 @@ async def _confined(launch: Launch, context: ToolContext, notes: list[str], *fil
     return replace(confined, environment=environment, kept=(way_out.descriptor,), released=way_out.close)
 
 
-def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) -> ToolResult:
-    """`seconds` is the command's timeout, or how long it ran until the user interrupted it."""
+def _result(output: "Output", ending: "Ending", seconds: float, notes: list[str], ends: str) -> ToolResult:
+    """`seconds` is the command's timeout, or how long it ran until the user interrupted it. What it left running `ends`
+    at the latest then."""
     printed = output.take()
     if ending.error and ending.exit_code is None and ending.cut_short is None and not printed:
         return ToolResult(content=ending.error, success=False, ran=False)
@@ -294,8 +310,10 @@ def _result(output: Output, ending: Ending, seconds: float, notes: list[str]) ->
     if ending.remark:
         notes.append(f"[{ending.remark}]")
     if ending.left:
+        from wave_agent.tools.process import named  # lazy: see above
+
         notes.append(
-            f"[Left running in the background: {named(ending.left)}. It ends with the session at the latest; for "
+            f"[Left running in the background: {named(ending.left)}. It ends {ends} at the latest; for "
             "servers and watchers use run_in_background]"
         )
     shown = strip_controls(printed).strip("\n")

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.text import strip_controls
-from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
+from wave_agent.tools.base import BuiltinTool, SameResult, ToolContext, ToolResult
 from wave_agent.tools.shells import Shells
 
 _LONGEST_WAIT = 600_000
@@ -43,6 +43,7 @@ class BashOutput(BuiltinTool):
         ending = shell.process.ending  # Before the output is taken: after the end there is no more output.
         state = shell.state if ending else "running"
         shell.end_is_known = shell.end_is_known or ending is not None
+        exit_code = ending.exit_code if ending else None
         output = shell.output.take()
         shown = strip_controls(output).strip("\n") or "(no new output)"
         return ToolResult(
@@ -52,6 +53,20 @@ class BashOutput(BuiltinTool):
                 "command": shell.command,
                 "status": state,
                 "output": output,
-                "exit_code": ending.exit_code if ending else None,
+                "exit_code": exit_code,
             },
+            also_of=SameResult(
+                tool="Bash",
+                tool_input={"command": shell.command, "run_in_background": True},
+                success=not exit_code,
+                response={
+                    "stdout": output,
+                    "stderr": "",
+                    "exit_code": exit_code,
+                    "interrupted": shell.killed,
+                    "output": output,
+                    "backgroundTaskId": shell.name,
+                },
+                text_fields=("stdout", "output"),
+            ),
         )

@@ -17,7 +17,7 @@ from wave_agent.permissions.network_proxy import Resolve, resolve
 from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import ToolResult
 from wave_agent.tools.page_text import PageText, page_text
-from wave_agent.tools.pages import LARGEST, FetchedPage, FetchError, Judge, PageFetcher
+from wave_agent.tools.pages import LARGEST, FetchedPage, FetchError, ForbiddenAddressError, Judge, PageFetcher
 
 _KEPT_SECONDS = 15 * 60
 _KEPT = 32
@@ -56,7 +56,9 @@ class PageReader:
             try:
                 page = await self._fetcher.fetch(url, judge)
             except FetchError as error:
-                return ToolResult(content=strip_controls(str(error)), success=False, ran=False)
+                why = strip_controls(str(error))
+                notice = f"WebFetch: {why}" if isinstance(error, ForbiddenAddressError) else ""
+                return ToolResult(content=why, success=False, ran=False, notice=notice)
             found = await _read(page)
             if page.status == 200:
                 self._kept.put(url.text, found)

@@ -64,7 +64,7 @@ class Grep(BuiltinTool):
         notes: list[str] = answer["notes"]
         if answer["cut"]:
             more = f"{_NARROW}, or raise head_limit" if answer["by_limit"] else f"{_NARROW}: one result holds no more"
-            notes.append(f"{len(shown):,} lines shown, {_total(answer, mode)}. {more}")
+            notes.append(f"The first {len(shown):,} lines are shown, and there are more. {more}")
         if not shown and "\\n" in call.pattern and not call.multiline:
             notes.append("Set multiline to match across lines")
         if not shown and call.glob:
@@ -89,13 +89,6 @@ class Grep(BuiltinTool):
 def _usual_mode(root: str) -> str:
     """If you search one file, you know its name."""
     return "files_with_matches" if os.path.isdir(root) else "content"
-
-
-def _total(answer: dict[str, Any], mode: str) -> str:
-    """The total, or as much as was counted."""
-    files = "1 file" if answer["files"] == 1 else f"{answer['files']:,} files"
-    there = f"{answer['matches']:,} matching lines in {files}" if mode == "content" else f"{files} with matches"
-    return f"of {there}" if answer["counted"] else f"of at least {there} (counting took too long)"
 
 
 def _request(call: GrepInput, root: str, mode: str) -> dict[str, Any]:

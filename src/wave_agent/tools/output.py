@@ -10,8 +10,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from wave_agent.system.private_files import make_private, open_private
+from wave_agent.system.processes import StreamName
 from wave_agent.tools.base import ToolContext, ToolResult
-from wave_agent.tools.process import StreamName
 from wave_agent.tools.room import NOTES, USUAL, missing
 
 MODEL_LIMIT = USUAL

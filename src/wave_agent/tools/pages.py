@@ -52,6 +52,10 @@ class FetchError(Exception):
     """Why there is no page, and what to do."""
 
 
+class ForbiddenAddressError(FetchError):
+    """The host may be reached, but not at its address, unless the user permits that too."""
+
+
 class FetchedPage(Struct, frozen=True, kw_only=True):
     """The answer of a server."""
 
@@ -138,7 +142,7 @@ class PageFetcher:
         addresses = await self._addresses(url, required=proxy is None)
         for address in addresses:
             if why := judge(address):
-                raise FetchError(f"{url.host} must not be reached: {why}.")
+                raise ForbiddenAddressError(f"{url.host} must not be reached: {why}.")
         if proxy is not None:  # it resolves the name itself
             return await connect(place, proxy, self._tls, _CONNECT_SECONDS)
         *others, last = addresses

@@ -9,13 +9,14 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.system.attendants import ATTENDANTS
 from wave_agent.system.processes import (
     Cancellation,
     Ledger,
@@ -26,7 +27,6 @@ from wave_agent.system.processes import (
     no_ledger,
     spawn,
 )
-from wave_agent.system.threads import start_in_thread
 
 __all__ = [
     "Ending",
@@ -128,13 +128,16 @@ class Process:
         self._ended: Future[Ending] = Future()
         self._ended.set_running_or_notify_cancel()
         self._cancel = Cancellation()
-        work = partial(self._work, launch, receive, at_end)
         try:
-            start_in_thread(work)
-        except RuntimeError:
+            attendant = ATTENDANTS.reserve()
+        except (OSError, RuntimeError):
             self._cancel.close()
             launch.released()
             raise
+        run = _CommandRun(launch, receive, self._cancel)
+        if ATTENDANTS.can_wait:
+            run.start()  # That delays nothing here: a new process stops the interpreter, whichever thread starts it.
+        attendant.start(partial(self._serve, run, at_end), when_readable=run.first_signs())
 
     @property
     def running(self) -> bool:
@@ -151,39 +154,47 @@ class Process:
 
     async def run(self) -> Ending:
         """Waits for the end. A cancellation kills the group, and takes effect when the group is dead."""
-        ended = asyncio.wrap_future(self._ended)
         try:
-            await asyncio.wait([ended])
+            await self._wait()
         except asyncio.CancelledError:
             await self.kill()
             raise
         except GeneratorExit:  # The loop died before the command ended: there is nothing left to wait with.
             self._cancel.request()
             raise
-        return ended.result()
+        return self._ended.result()
 
     async def kill(self) -> Ending:
         """Kills the group and waits for its end, which is near, however often the task is cancelled meanwhile."""
         self._cancel.request()
-        ended = asyncio.wrap_future(self._ended)
         cancelled = False
-        while not ended.done():
+        while self.running:
             try:
-                await asyncio.wait([ended])
+                await self._wait()
             except asyncio.CancelledError:
                 cancelled = True
         if cancelled:
             raise asyncio.CancelledError
-        return ended.result()
+        return self._ended.result()
 
-    def _work(self, launch: Launch, receive: Receive, at_end: Callable[[], None]) -> None:
-        try:
-            ending = _run(launch, receive, self._cancel)
-        except Exception as error:
-            ending = Ending(error=_explain(error, launch))
-        finally:
-            self._cancel.close()
-        ending = replace(ending, remark=_released(launch))
+    async def _wait(self) -> None:
+        """For the end, in one round of the event loop: `asyncio.wrap_future` takes three."""
+        loop = asyncio.get_running_loop()
+        woken = loop.create_future()
+
+        def wake() -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        def post(_: object) -> None:
+            with suppress(RuntimeError):  # The loop is closed: there is no waiter any more.
+                loop.call_soon_threadsafe(wake)
+
+        self._ended.add_done_callback(post)
+        await woken
+
+    def _serve(self, run: "_CommandRun", at_end: Callable[[], None]) -> None:
+        ending = run.serve()
         at_end()
         self._ended.set_result(ending)
 
@@ -195,25 +206,69 @@ def _released(launch: Launch) -> str:
         return f"Not everything that was opened for the command could be closed: {error}"
 
 
-def _run(launch: Launch, receive: Receive, cancel: Cancellation) -> Ending:
-    if cancel.requested:
-        return Ending(cut_short="cancellation")
-    started = time.monotonic()
-    with ExitStack() as account:
-        note = account.enter_context(launch.ledger())
-        popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment, kept=launch.kept)
-        note(popen.pid)
-        with Service(popen, cancel, receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd) as service:
-            service.serve(started + launch.seconds)
+class _CommandRun:
+    """From the start of a command to its end."""
+
+    def __init__(self, launch: Launch, receive: Receive, cancel: Cancellation) -> None:
+        self._launch = launch
+        self._receive = receive
+        self._cancel = cancel
+        self._deadline = time.monotonic() + launch.seconds
+        self._account = ExitStack()
+        self._note: Callable[[int], object] = lambda _: None
+        self._service: Service | None = None
+        self._failure: Exception | None = None
+
+    def start(self) -> None:
+        """In any thread. What goes wrong is in its ending."""
+        launch = self._launch
+        try:
+            self._note = self._account.enter_context(launch.ledger())
+            popen = spawn(launch.argv, cwd=launch.cwd, env=launch.environment, kept=launch.kept, hold=True)
+            self._note(popen.pid)
+            self._service = Service(
+                popen, self._cancel, self._receive, whole_group=launch.whole_group, use_pidfd=launch.use_pidfd
+            )
+        except Exception as error:
+            self._failure = error
+
+    def first_signs(self) -> tuple[int, ...]:
+        """See `Service.first_signs`. Empty if `serve` has to come soon for another reason."""
+        if self._service is None or self._launch.seconds <= ATTENDANTS.patience:
+            return ()
+        return self._service.first_signs()
+
+    def serve(self) -> Ending:
+        """Until it has ended. Starts it if that has not happened. Does not raise."""
+        try:
+            with self._account:
+                ending = self._served()
+        except Exception as error:
+            ending = Ending(error=_explain(error, self._launch))
+        finally:
+            self._cancel.close()
+        return replace(ending, remark=_released(self._launch))
+
+    def _served(self) -> Ending:
+        if self._service is None and self._failure is None:
+            if self._cancel.requested:
+                return Ending(cut_short="cancellation")
+            self.start()
+        if self._service is None:
+            assert self._failure is not None
+            raise self._failure
+        launch = self._launch
+        with self._service as service:
+            service.serve(self._deadline)
             status = service.group.status
             code = status if status is None or status >= 0 else 128 - status
             error = launch.complaint() or service.why_unknown("exit code")
         left: tuple[Orphan, ...] = ()
         if launch.watch is not None:
             cut_short = service.cut_short is not None
-            left = launch.watch.end_all() if cut_short else launch.watch.look(popen.pid, note)
+            left = launch.watch.end_all() if cut_short else launch.watch.look(service.group.number, self._note)
             if left:  # It stays in the ledger until the session ends it.
-                launch.watch.release_later(account.pop_all().close)
+                launch.watch.release_later(self._account.pop_all().close)
         return Ending(exit_code=code, cut_short=service.cut_short, error=error, left=left)
 
 

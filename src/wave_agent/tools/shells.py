@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import HARNESS, Block, Message, TextBlock, ToolBlock
+from wave_agent.system.processes import StreamName
 from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError
-from wave_agent.tools.output import NoFile, Output, PrivateFile, printed_limit
-from wave_agent.tools.process import Launch, Process, StreamName, named
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loaded with the first command
+    from wave_agent.tools.output import Output
+    from wave_agent.tools.process import Launch
     from wave_agent.tools.stray_processes import Orphans, StrayWatch
 
 _AT_ONCE = 32
@@ -30,7 +31,9 @@ _WIDTH = 80
 class Shell:
     """One background command."""
 
-    def __init__(self, name: str, command: str, launch: Launch, output: Output) -> None:
+    def __init__(self, name: str, command: str, launch: "Launch", output: "Output") -> None:
+        from wave_agent.tools.process import Process  # lazy: see above
+
         self.name = name
         self.command = command
         self.output = output
@@ -62,7 +65,11 @@ class Shell:
             return "running"
         ended = ending.error or ("killed" if self.killed else f"ended with exit code {ending.exit_code}")
         ended = f"{ended}. {ending.remark}" if ending.remark else ended
-        return f"{ended}; it left running: {named(ending.left)}" if ending.left else ended
+        if not ending.left:
+            return ended
+        from wave_agent.tools.process import named  # lazy: see above
+
+        return f"{ended}; it left running: {named(ending.left)}"
 
     async def wait(self, seconds: float) -> None:
         """Waits until it has ended, or has printed something and then paused, or for `seconds`."""
@@ -107,12 +114,10 @@ class EarlierShell(Struct, frozen=True):
     end_is_known: bool = False
 
 
-def started(shell: Shell) -> str:
-    """What the model reads when a command was started. `earlier_shells` parses it."""
-    text = (
-        f"Started in the background as {shell.name}: read its output with BashOutput. It ends with KillShell, or with "
-        "this session."
-    )
+def started(shell: Shell, ends: str) -> str:
+    """What the model reads when a command was started, which `ends` at the latest. `earlier_shells` parses it."""
+    begun = f"Started in the background as {shell.name}: read its output with BashOutput."
+    text = f"{begun} It ends with KillShell, or {ends}."
     whole = shell.output.whereabouts()
     return f"{text} All its output goes to {whole}" if whole else text
 
@@ -186,10 +191,12 @@ class Shells:
         """Whether this session, or the one it continues, has run a command in the background."""
         return self._started > 0
 
-    def start(self, command: str, launch: Launch, context: ToolContext) -> Shell:
+    def start(self, command: str, launch: "Launch", context: ToolContext) -> Shell:
         """Raises `ToolInputError` if too many are running, `OSError` or `RuntimeError` if resources have run out."""
         if sum(shell.process.running for shell in self._shells.values()) >= _AT_ONCE:
             raise ToolInputError(f"{_AT_ONCE} commands already run in the background: end some with KillShell first")
+        from wave_agent.tools.output import NoFile, Output, PrivateFile, printed_limit  # lazy: see above
+
         self._started += 1
         name = f"bash_{self._started}"
         file = (NoFile if context.hold else PrivateFile)(context.outputs, "background")
@@ -231,9 +238,8 @@ class Shells:
         return reports
 
     def running(self) -> list[str]:
-        """One line for each command that is still running."""
-        names = [f"{one.name} ({_short(one.command)})" for one in self._shells.values() if one.process.running]
-        return [f"The background command {name} is still running." for name in names]
+        """Each command that is still running, on one line."""
+        return [f"{one.name} ({_short(one.command)})" for one in self._shells.values() if one.process.running]
 
     def is_busy(self) -> bool:
         """A command runs in the background, or has left something running."""

@@ -1,6 +1,6 @@
 """Task: gives a piece of work to a subagent."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
@@ -38,11 +38,22 @@ class Task(Tool):
     own: ClassVar[bool] = True
     delegates: ClassVar[bool] = True
     dispensable: ClassVar[bool] = True
+    listed: ClassVar[str] = ""
+    """The types, as the description lists them."""
     Input: ClassVar[type[Struct]] = TaskInput
 
     def __init__(self, types: Mapping[str, str]) -> None:
         """`types` has a description for each type of subagent."""
         self._types = types
+
+    def normalise(self, tool_input: Mapping[str, Any], directory: str) -> dict[str, Any]:
+        """With the type as it is written in its definition, so that hooks and rules see no other spelling."""
+        given = super().normalise(tool_input, directory)
+        kind = given.get("subagent_type")
+        if isinstance(kind, str) and kind not in self._types:
+            same = (name for name in self._types if name.casefold() == kind.strip().casefold())
+            given["subagent_type"] = next(same, kind)
+        return given
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
         call: TaskInput = arguments
@@ -54,8 +65,10 @@ class Task(Tool):
         return await context.delegate(call, context)
 
 
-def task_tool(more: Mapping[str, str]) -> Task:
-    """The tool for the types of subagents that are built in, and more. Its description lists them."""
+def task_tool(more: Mapping[str, str], denied: Collection[str] = ()) -> Task:
+    """The tool for the types of subagents that are built in, and more. Its description lists those that are not
+    `denied`; a call of another one is refused with the reason."""
     types = {**BUILT_IN, **more}
-    listed = "\n".join(f"- {name}: {about}" for name, about in types.items())
-    return type("Task", (Task,), {"description": f"{_DESCRIPTION}\n\nTypes:\n{listed}"})(types)
+    offered = {name: about for name, about in types.items() if name not in denied} or types
+    listed = "\n".join(f"- {name}: {about}" for name, about in offered.items())
+    return type("Task", (Task,), {"description": f"{_DESCRIPTION}\n\nTypes:\n{listed}", "listed": listed})(types)

@@ -22,7 +22,7 @@ FLOW_WORDS: Mapping[Flow, str] = {
     Flow.FEEDBACK: "The tool has run; the model gets the reason and continues.",
     Flow.KEEP_WORKING: "The turn does not end: the model continues.",
     Flow.SKIP_COMPACTION: "Nothing is summarised.",
-    Flow.DEFER_CALL: "Somebody decides later: an unattended run ends and can be resumed; otherwise the user is asked.",
+    Flow.DEFER_CALL: "The decision comes later: an unattended run ends and can be resumed; else the user is asked.",
     Flow.REFUSE_TASK: "The todo list stays as it is for this item; the model gets the reason.",
     Flow.DECLINE: "The MCP server's question is declined.",
     Flow.END_TURN: "The turn ends.",

@@ -7,7 +7,7 @@ from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookRunner,
 from wave_agent.hooks.kinds import THINKING
 from wave_agent.hooks.opinions import OpinionError, opinion_in, opinion_of
 from wave_agent.hooks.questions import PolicyQuestion
-from wave_agent.hooks.runners.thinking import CountTokens, ThinkingRunner
+from wave_agent.hooks.runners.thinking import ThinkingRunner, ThoughtNotes
 
 
 class GivenAnswer:
@@ -16,10 +16,11 @@ class GivenAnswer:
     def __init__(self, answer: Any) -> None:
         self._answer = answer
 
-    async def think(self, question: PolicyQuestion, used: CountTokens) -> Opinion:
+    async def think(self, question: PolicyQuestion, notes: ThoughtNotes) -> Opinion:
         try:
             return opinion_in(self._answer) if isinstance(self._answer, str) else opinion_of(self._answer)
         except OpinionError as error:
+            notes.objects = error.objects
             raise WaveError(f"the answer is not valid: {error}") from None
 
     async def close(self) -> None:

@@ -146,6 +146,7 @@ def hook_to_dict(hook: HookDefinition, found: Inventory) -> dict[str, Any]:
         "why_not_trusted": found.distrust.get(hook.position),
         "dialect": hook.dialect.value,
         "mode": hook.mode.value,
+        "rollout": hook.rollout,
         "onFailure": hook.on_failure.value,
         "timeout": hook.timeout,
         "model": hook.model or None,

@@ -159,6 +159,10 @@ def _hook(**more: Schema) -> Schema:
         "asyncRewake": _described(_or_null(_FLAG), "async, but the model gets the reason if it blocks"),
         "onFailure": _described(_or_null(_words(OnFailure)), "what happens if the hook itself fails"),
         "mode": _described(_or_null(_words(Mode)), "shadow: run and journalled, but has no effect"),
+        "rollout": _described(
+            _or_null({"type": "number", "minimum": 0, "maximum": 1}),
+            "the share of sessions in which it is enforced; in the others, its mode is shadow",
+        ),
         "enabled": _or_null(_FLAG),
         "name": _or_null(_TEXT),
         "dialect": _described(_or_null(_words(Dialect)), "the agent it was written for; default: wave"),

@@ -87,6 +87,9 @@ class Tools:
     def env(self, number, arguments, params):
         return json.dumps({"env": dict(os.environ), "cwd": os.getcwd()})
 
+    def meta(self, number, arguments, params):
+        return json.dumps(params.get("_meta"))
+
     def count(self, number, arguments, params):
         return json.dumps(self.calls)
 

@@ -29,7 +29,7 @@ _PATIENCE = 120
 def doctor(host: str | None, cwd: str | None) -> int:
     """Check that the installed guard answers and denies
 
-    Runs each installed line with an event that nobody can read, which must be denied, and with a harmless command,
+    Runs each installed line with an unreadable event, which must be denied, and with a harmless command,
     which must get an answer. Also checks that the project's settings can be read and its hooks are trusted.
     """
     project, _ = find_places(cwd, os.environ)

@@ -16,6 +16,8 @@ COMMANDS = {
         "wave_agent.cli.hooks.backtest:backtest", "Replay recorded sessions against the current hooks"
     ),
     "stats": CommandSource("wave_agent.cli.hooks.stats:stats", "Show what each hook cost and did"),
+    "export": CommandSource("wave_agent.cli.hooks.export:export", "Export hook runs, tool calls and sessions"),
+    "report": CommandSource("wave_agent.cli.hooks.report_page:report", "Write a page with plots of what hooks did"),
     "trace": CommandSource("wave_agent.cli.hooks.trace:trace", "Show a session as a timeline"),
     "lint": CommandSource("wave_agent.cli.hooks.lint:lint", "Find mistakes in hooks and their scripts"),
     "new": CommandSource("wave_agent.cli.hooks.new:new", "Create a hook: script, cases and settings"),

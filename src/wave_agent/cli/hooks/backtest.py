@@ -3,24 +3,28 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import click
 import msgspec
 
 from wave_agent.agent.options import locate_project
+from wave_agent.cli.hooks.replay_progress import ReplayProgress
 from wave_agent.cli.options import cwd_option, json_option, secrets_option, since_option
 from wave_agent.cli.tables import milliseconds
-from wave_agent.replay.backtest import Backtest, UnknownHookError
+from wave_agent.replay.backtest import Backtest
 from wave_agent.replay.backtest import backtest as replay
-from wave_agent.replay.comparison import KINDS, REWRITTEN, BacktestReport, ChangedVerdict, merge_reports
-from wave_agent.replay.figures import percentile
+from wave_agent.replay.comparison import KINDS, REWRITTEN, ChangedVerdict
+from wave_agent.replay.errors import UnknownHookError
+from wave_agent.replay.report import BacktestReport
+from wave_agent.replay.run_store import RunStore, latest_run
 from wave_agent.replay.selection import foreign_sessions, sessions_of
+from wave_agent.replay.snapshot import is_url, sessions_at, snapshot_of
+from wave_agent.replay.units import RecordedSession
 from wave_agent.sessions.index import find_session
 from wave_agent.sessions.masking import masked
 from wave_agent.settings.inheritance import inherited
@@ -28,21 +32,20 @@ from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.text import one_line
 
 _SHOWN = 20
-"""Maximum number of findings shown per kind; --json prints all."""
-
-
-def _read_shard(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
-    number, _, parts = value.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise click.BadParameter(f'"{value}" is not a valid shard; write it as 2/5')
-    return int(number), int(parts)
+"""Maximum number of findings shown per kind, and of sessions left out; --json prints all."""
+_DIFFERS, _INCOMPLETE, _INTERRUPTED = 1, 3, 130
 
 
 @click.command()
 @click.option("--session", metavar="ID", help="Replay this session.")
 @click.option("--all", "everything", is_flag=True, help="Replay all sessions of this project.")
 @since_option
-@click.option("--from", "folder", metavar="DIR", help="Replay another agent's transcripts, such as ~/.claude/projects.")
+@click.option(
+    "--from",
+    "folder",
+    metavar="DIR|URL",
+    help="Replay the transcripts below a directory, such as ~/.claude/projects, or a URL, such as s3://bucket/prefix.",
+)
 @click.option("--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others.")
 @click.option("--hook", metavar="NAME", help="Run only this hook, as if it were enabled and enforced.")
 @click.option("--trust", is_flag=True, help="Trust the project's hooks for this run. Nothing is stored.")
@@ -50,57 +53,68 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, value: str
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Run up to N processes in parallel. Default: one per CPU."
 )
 @click.option(
-    "--shard", default="1/1", callback=_read_shard, metavar="I/N", help="Replay only part I of N of the events."
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Replay on the workers of a Dask cluster, such as tcp://10.0.0.5:8786, or on one of this machine: local.",
 )
+@click.option("--resume", is_flag=True, help="Continue this project's latest unfinished backtest.")
 @click.option(
-    "--ask-models", is_flag=True, help="Let prompt hooks ask their model again. It costs tokens, and needs the network."
+    "--ask-models",
+    is_flag=True,
+    help="Let prompt and agent hooks ask their model again. It costs tokens, and needs the network.",
 )
-@click.option("--merge", is_flag=True, help="Merge the --json reports of shards, given as FILES.")
-@click.argument("files", nargs=-1)
 @secrets_option
 @cwd_option
 @json_option
-def backtest(merge: bool, files: tuple[str, ...], show_secrets: bool, as_json: bool, **asked: Any) -> int:
+def backtest(as_json: bool, **asked: Any) -> int:
     """Replay recorded sessions against the current hooks
 
-    Without --session, --all, --since or --from, replays this project's latest session. Hooks run in a copy of the
-    project, with "dry_run": true on stdin and, if the system supports it, without network access. No tool is run.
+    Without --session, --all, --since or --from, replays this project's latest session. What hooks change in the project
+    is discarded. They get "dry_run": true on stdin and, if the system supports it, no network access. No tool is run.
     Hooks that ask a model get the answer that was recorded; without one, the event is reported and not judged.
 
-    Exit status: 0 no differences, 1 differences, a failed hook or a missing shard, 2 usage.
+    Ctrl-C ends the run with a report of what was found so far; --resume continues it.
+
+    Exit status: 0 no differences, 1 differences or a failed hook, 2 usage, 3 incomplete (some sessions could not be
+    replayed), 130 interrupted.
 
     \b
     wave hooks backtest --since 7d                      what would have been different last week
     wave hooks backtest --all --hook guard.sh           one hook, on all sessions
     wave hooks backtest --from ~/.claude/projects --settings new.json
-    wave hooks backtest --all --shard 1/2 --json > 1.json
-    wave hooks backtest --merge 1.json 2.json
+    wave hooks backtest --from s3://sessions/2026 --scheduler tcp://10.0.0.5:8786
     """
-    if merge != bool(files):
-        raise click.UsageError("--merge needs report files." if merge else "FILES need --merge.")
-    report = _merged(files) if merge else _replayed(show_secrets=show_secrets, **asked)
-    report = report if show_secrets else masked(report)
-    if as_json:
-        click.echo(json.dumps(None if report is None else report.to_dict()))
-    else:
-        for line in ["There are no sessions to replay."] if report is None else _lines(report):
-            click.echo(line)
-    return int(report is not None and (report.differs or (merge and bool(report.missing))))
+    with ExitStack() as stack:
+        with ReplayProgress() as progress:
+            request = _request(progress, **asked)
+            if request is None:
+                click.echo("null" if as_json else "There are no sessions to replay.")
+                return 0
+            try:
+                replayed = stack.enter_context(replay(*request))
+            except UnknownHookError as error:
+                raise click.UsageError(str(error)) from None
+        report = replayed.report if request[0].show_secrets else masked(replayed.report)
+        if as_json:
+            _print_json(report, replayed.findings())
+        else:
+            for line in _lines(report, replayed.findings):
+                click.echo(line)
+    if report.error:
+        click.echo(f"wave: {one_line(report.error)}", err=True)
+    if not report.complete:
+        click.echo("wave: The backtest is incomplete; to continue: wave hooks backtest --resume", err=True)
+    return _status(report)
 
 
-def _merged(files: Sequence[str]) -> BacktestReport:
-    reports: list[BacktestReport] = []
-    for file in files:
-        try:
-            reports.append(msgspec.json.decode(Path(file).read_bytes(), type=BacktestReport))
-        except OSError as error:
-            raise click.UsageError(f"{file} cannot be read: {error.strerror}") from None
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"{file} is not a backtest report: {error}") from None
-    return merge_reports(reports)
+def _status(report: BacktestReport) -> int:
+    if report.interrupted:
+        return _INTERRUPTED
+    return _INCOMPLETE if not report.complete else _DIFFERS if report.differs else 0
 
 
-def _replayed(
+def _request(
+    progress: ReplayProgress,
     *,
     session: str | None,
     everything: bool,
@@ -110,112 +124,134 @@ def _replayed(
     hook: str | None,
     trust: bool,
     jobs: int | None,
-    shard: tuple[int, int],
+    scheduler: str | None,
+    resume: bool,
     ask_models: bool,
     cwd: str | None,
     show_secrets: bool,
-) -> BacktestReport | None:
+) -> tuple[Backtest, RunStore | None] | None:
+    """What to replay, and the run to resume. None if there are no sessions."""
     if (session is not None) + everything + (folder is not None) > 1 or (session and since):
         raise click.UsageError(
             "--session, --all and --from are mutually exclusive; --since works with --all and --from."
         )
+    if resume and (session or everything or since or folder or settings or hook or ask_models or show_secrets):
+        raise click.UsageError(
+            "--resume continues a run as it was asked for: it takes only --jobs, --scheduler and --trust."
+        )
+    if scheduler is not None and ask_models:
+        raise click.UsageError("--ask-models does not work with --scheduler: workers do not get your keys.")
     environment = dict(os.environ)
     if trust and inherited(environment) is not None:
         raise click.UsageError("--trust cannot be used inside an agent's process: the agent's limits apply here too.")
     choice = SourceChoice(overlays=settings, trust=trust).in_environment(environment)
     place, home = locate_project(cwd, environment, choice)
-    project = place.directory
-    paths = _transcripts(home, project, session, since, folder, latest=not everything)
-    if not paths:
-        return None
+    unfinished = latest_run(home, place.directory) if resume else None
+    sessions: list[RecordedSession] = []
+    if unfinished is not None:
+        asked = unfinished.request
+        settings, hook, ask_models, show_secrets = asked.settings, asked.hook, asked.ask_models, asked.show_secrets
+        choice = SourceChoice(overlays=settings, trust=trust).in_environment(environment)
+    else:
+        sessions = _sessions(home, place.directory, session, since, folder, latest=not everything, tell=progress.say)
+        if not sessions:
+            return None
     gathered = gather_settings(home, place, choice)
     for notice in gathered.notices:
         click.echo(f"wave: {one_line(notice)}", err=True)
-    with _Progress() as progress:
-        asked = Backtest(
-            project=project,
+    return (
+        Backtest(
+            project=place.directory,
             gathered=gathered,
-            transcripts=paths,
+            sessions=sessions,
+            settings=settings,
             hook=hook,
             jobs=jobs or os.cpu_count() or 1,
-            shard=shard,
+            scheduler=scheduler,
             environment=environment,
             show_secrets=show_secrets,
-            home=str(home),
+            home=home,
             ask_models=ask_models,
-            on_start=progress.start,
-            on_event=progress.step,
-        )
-        try:
-            return replay(asked)
-        except UnknownHookError as error:
-            raise click.UsageError(str(error)) from None
+            listener=progress,
+        ),
+        unfinished,
+    )
 
 
-def _transcripts(
-    home: Path, project: str, session: str | None, since: timedelta | None, folder: str | None, *, latest: bool
-) -> list[Path]:
+def _sessions(
+    home: Path,
+    project: str,
+    session: str | None,
+    since: timedelta | None,
+    folder: str | None,
+    *,
+    latest: bool,
+    tell: Callable[[str], object],
+) -> list[RecordedSession]:
     if session is not None:
-        return [find_session(home, project, session)]
-    if folder is not None:
-        directory = Path(folder).expanduser()
-        if not directory.is_dir():
-            raise click.UsageError(f"Directory {folder} does not exist; --from needs one with transcripts.")
-        return foreign_sessions(directory, since)
-    return sessions_of(home, project, since)[: 1 if latest and since is None else None]
+        return snapshot_of([find_session(home, project, session)])
+    if folder is None:
+        return snapshot_of(sessions_of(home, project, since)[: 1 if latest and since is None else None])
+    if is_url(folder):
+        return sessions_at(folder, since, lambda count: tell(f"Looking for sessions: {count:,} so far"))
+    directory = Path(folder).expanduser()
+    if not directory.is_dir():
+        raise click.UsageError(f"Directory {folder} does not exist; --from needs one with transcripts.")
+    return snapshot_of(foreign_sessions(directory, since))
 
 
-class _Progress(ExitStack):
-    """A progress bar on stderr, if it is a terminal."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lock = Lock()
-
-    def start(self, events: int) -> None:
-        self._bar = (
-            self.enter_context(click.progressbar(length=events, label="Replaying", file=sys.stderr))
-            if sys.stderr.isatty()
-            else None
-        )
-
-    def step(self) -> None:
-        """Safe to call from any thread."""
-        if self._bar is not None:
-            with self._lock:
-                self._bar.update(1)
+# ---------------------------------------------------------------------------------------------------------- output
 
 
-# ---------------------------------------------------------------------------------------------------------- text output
+def _print_json(report: BacktestReport, findings: Iterable[ChangedVerdict]) -> None:
+    """One object, written piece by piece: there may be millions of findings."""
+    sys.stdout.write(f'{json.dumps(report.to_dict())[:-1]}, "findings": [')
+    for number, finding in enumerate(findings):
+        sys.stdout.write(f"{', ' if number else ''}{msgspec.json.encode(finding).decode()}")
+    click.echo("]}")
 
 
-def _lines(report: BacktestReport) -> Iterator[str]:
+def _lines(report: BacktestReport, findings: Callable[[], Iterator[ChangedVerdict]]) -> Iterator[str]:
     sessions = "1 session" if report.sessions == 1 else f"{report.sessions} sessions"
-    part = "" if report.shards == ("1/1",) else f" (parts {', '.join(report.shards)})"
-    yield f"{report.events} events of {sessions}{part}; hooks ran on {report.judged} of them"
-    if report.missing:
-        yield f"MISSING: part{'s' * (len(report.missing) > 1)} {', '.join(report.missing)}"
+    yield f"{report.events} events of {sessions}; hooks ran on {report.judged} of them"
+    if report.pending:
+        yield f"INCOMPLETE: {report.pending} sessions were not replayed, or not to their end"
+    shown = _first_of_each_kind(findings())
     for kind in KINDS:
-        own = [finding for finding in report.findings if finding.kind == kind]
-        if own:
+        if own := shown.get(kind):
             yield ""
-            yield f"{kind} ({len(own)})"
-        for finding in own[:_SHOWN]:
-            yield from _finding(finding)
-        if len(own) > _SHOWN:
-            yield f"  … and {len(own) - _SHOWN} more; use --json to see all"
+            yield f"{kind} ({report.totals[kind]})"
+            for finding in own:
+                yield from _finding(finding)
+            if report.totals[kind] > len(own):
+                yield f"  … and {report.totals[kind] - len(own)} more; use --json to see all"
+    if report.left_out:
+        yield ""
+        yield f"not replayed ({report.missing or len(report.left_out)})"
+        for one in report.left_out[:_SHOWN]:
+            yield f"  {one_line(f'{one.session}: {one.why}', 200)}"
     yield ""
     yield " · ".join(f"{kind} {report.totals.get(kind, 0)}" for kind in KINDS)
-    if report.durations_ms:
-        times = [milliseconds(percentile(report.durations_ms, part)) for part in (0.5, 0.95)]
+    if report.judged:
+        times = [milliseconds(time) for time in (report.p50_ms, report.p95_ms)]
         yield f"hook time per event: p50 {times[0]}, p95 {times[1]}"
     for note in report.notes:
         yield f"note: {one_line(note)}"
 
 
+def _first_of_each_kind(findings: Iterable[ChangedVerdict]) -> dict[str, list[ChangedVerdict]]:
+    shown: dict[str, list[ChangedVerdict]] = {}
+    for finding in findings:
+        own = shown.setdefault(finding.kind, [])
+        if len(own) < _SHOWN:
+            own.append(finding)
+    return shown
+
+
 def _finding(finding: ChangedVerdict) -> Iterator[str]:
     what = " ".join(filter(None, [finding.event, finding.tool, finding.call]))
-    yield f"  {one_line(what, 110)}   [{finding.session_id[:8]}:{finding.line}]"
+    where = "/".join(filter(None, (finding.session_id[:8], finding.agent_id)))
+    yield f"  {one_line(what, 110)}   [{where}:{finding.line}]"
     if finding.does:
         yield f"      it {one_line(finding.does, 200)}"
     hooks = ", ".join(finding.hooks) or "no hook"

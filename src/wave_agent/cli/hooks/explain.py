@@ -170,6 +170,7 @@ def _named(hook: HookDefinition, found: Inventory) -> str:
         *([f"only in the subagent {hook.agent}"] if hook.agent else []),
         *([] if hook.dialect is Dialect.WAVE else [f"dialect {hook.dialect}"]),
         *(["shadow: its decision is ignored"] if hook.mode is Mode.SHADOW else []),
+        *([f"enforced in {hook.rollout:.4g} of all sessions"] if hook.rollout is not None else []),
         *([f"NOT TRUSTED: {why}"] if why else []),
     ]
     return one_line(f"{hook.name} ({', '.join(facts)})")

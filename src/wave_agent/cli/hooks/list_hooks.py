@@ -98,7 +98,7 @@ def _facts(hook: HookDefinition, found: Inventory) -> Iterator[str]:
         yield f"type {hook.kind}"
     if hook.model:
         yield f"model {hook.model}"
-    yield f"mode {hook.mode}"
+    yield f"mode {hook.mode}" + ("" if hook.rollout is None else f", in {hook.rollout:.4g} of all sessions")
     yield f"onFailure {hook.on_failure}"
     yield f"timeout {hook.timeout:g} s"
     if hook.dialect is not Dialect.WAVE:

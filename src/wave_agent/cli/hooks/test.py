@@ -16,6 +16,7 @@ from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.options import Foundation, Options, lay_foundation
 from wave_agent.cli.hooks.options import in_dialect, json_object, object_in_file, read_as, with_mode, with_settings
 from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
+from wave_agent.cli.hooks.servers import HookServers
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.hooks.runners.thinking import NoThinker, Thinker
@@ -90,7 +91,8 @@ def test(
     """Run hooks on an event and see what they do
 
     Runs the hooks as an agent would, in the project, with a separate transcript. No tool runs, and no model is called:
-    hooks that ask one get the --answer, or that of their case, unless you --ask.
+    hooks that ask one get the --answer, or that of their case, unless you --ask. A hook
+    that asks an MCP server starts it, if a session would.
     Shows how each hook ended, what it printed and how that was read, followed by the combined outcome.
 
     \b
@@ -125,18 +127,19 @@ def test(
         for notice in foundation.notices:
             click.echo(strip_controls(f"note: {notice}"), err=True)
         with tempfile.TemporaryDirectory(prefix="wave-hooks-") as outputs:
-            bench = bench_of(foundation, Path(outputs), ask=ask)
+            servers = HookServers(foundation)
+            bench = bench_of(foundation, Path(outputs), servers, ask=ask)
             bench = replace(bench, hooks=read_as(bench.hooks, dialect))
             if are_files[0]:
-                return _test_files(what, bench, jobs, as_json=as_json)
-            return _test_event(what[0], flags, bench, as_json=as_json)
+                return servers.run(lambda: _test_files(what, bench, jobs, as_json=as_json))
+            return servers.run(lambda: _test_event(what[0], flags, bench, as_json=as_json))
     except SubjectError as error:
         raise click.UsageError(f"{error}.") from None
     except CaseFileError as error:
         raise click.UsageError(str(error)) from None
 
 
-def bench_of(foundation: Foundation, outputs: Path, *, ask: bool = False) -> Bench:
+def bench_of(foundation: Foundation, outputs: Path, servers: HookServers, *, ask: bool = False) -> Bench:
     """A project's hooks, ready for a trial. `ask`: they may ask models. `outputs` is for long texts of tools."""
     settings = foundation.settings
     python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
@@ -150,6 +153,7 @@ def bench_of(foundation: Foundation, outputs: Path, *, ask: bool = False) -> Ben
         runner=hook_runner_for(
             settings,
             foundation.hook_environment,
+            ask_server=servers.ask,
             open_thinker=lambda: _thinker(foundation, outputs) if ask else NoThinker(_NOT_ASKED),
         ),
         left_out=foundation.gathered.left_out,
@@ -178,14 +182,14 @@ def _thinker(foundation: Foundation, outputs: Path) -> Thinker:
 # ------------------------------------------------------------------------------------------------------------ one event
 
 
-def _test_event(event: str, flags: TestOptions, bench: Bench, *, as_json: bool) -> int:
+async def _test_event(event: str, flags: TestOptions, bench: Bench, *, as_json: bool) -> int:
     tried = _subject(event, flags, bench)
     if flags.hook is not None and bench.hooks:
         hooks_named(flags.hook, tried.event, bench.hooks)
     hook = flags.hook if bench.hooks else None
     expect = {} if flags.expect is None else {"outcome": flags.expect}
     case = Case(name=event, place="the command line", subject=tried, hook=hook, answer=_answer(flags), expect=expect)
-    found = asyncio.run(run_case(case, bench))
+    found = await run_case(case, bench)
     differs = differences(expect, found) if expect else ()
     if as_json:
         click.echo(json.dumps(_to_dict(case, found, differs)))
@@ -229,9 +233,9 @@ class _CaseResult(Struct, frozen=True):
     differs: tuple[Difference, ...]
 
 
-def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool) -> int:
+async def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool) -> int:
     cases = [case for file in files for case in read_cases(file, bench.hooks, list(bench.tools))]
-    results = asyncio.run(_run_all(cases, bench, jobs, shown=not as_json))
+    results = await _run_all(cases, bench, jobs, shown=not as_json)
     failed = sum(1 for one in results if one.differs)
     if as_json:
         click.echo(json.dumps([_to_dict(one.case, one.found, one.differs) for one in results]))

@@ -3,20 +3,20 @@
 import json
 import os
 import shutil
-from pathlib import Path
 
 import click
 import msgspec
 
 from wave_agent.agent.options import find_places
 from wave_agent.cli.options import cwd_option, json_option, secrets_option
+from wave_agent.cli.private_output import write_private_page
 from wave_agent.replay.drawing import draw
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.selection import sessions_of
+from wave_agent.replay.subagent_lines import subagents_in
 from wave_agent.replay.timeline import timeline
 from wave_agent.sessions.index import find_session
 from wave_agent.sessions.masking import masked
-from wave_agent.system.private_files import open_private
 
 
 @click.command()
@@ -36,12 +36,13 @@ def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | 
     if not paths:
         click.echo("null" if as_json else "There are no sessions in this project yet.")
         return 0
-    found = timeline(paths[0].stem, lines_of(paths[0]))
+    lines = lines_of(paths[0])
+    found = timeline(paths[0].stem, lines, subagents_in(lines), effects=as_json or html is not None)
     found = found if show_secrets else masked(found)
     if html is not None:
         from wave_agent.replay.page import page  # lazy: rarely used
 
-        _write(html, page(found))
+        write_private_page(html, page(found))
         click.echo(f"Wrote {html}", err=True)
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(found)))
@@ -49,13 +50,3 @@ def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | 
         for line in draw(found, shutil.get_terminal_size((100, 24)).columns):
             click.echo(line)
     return 0
-
-
-def _write(file: str, text: str) -> None:
-    """Write the file readable only by its owner, like the transcript."""
-    try:
-        descriptor = open_private(Path(file), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    except OSError as error:
-        raise click.UsageError(f"{file} cannot be written: {error.strerror}") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        out.write(text)

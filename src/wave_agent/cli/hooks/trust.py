@@ -14,11 +14,12 @@ from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.permissions.decision import PermissionMode
+from wave_agent.settings.agent_definitions import definitions_in
 from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extension_files import FoundExtension
 from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import merge_settings, only_restrictions
+from wave_agent.settings.layers import ExtensionKind, merge_settings, only_restrictions
 from wave_agent.settings.sources import alarms_of, describe, project_extensions, project_settings
 from wave_agent.settings.trust import (
     RUNS,
@@ -50,8 +51,10 @@ class TrustRow(Struct, frozen=True):
             "event": hook.event.value,
             "matcher": hook.matcher.text,
             "name": hook.name,
+            "type": hook.kind.value,
             "command": hook.command,
             "args": hook.args,
+            "model": hook.model or None,
             "source": hook.source,
             "line": hook.line,
             "agent": hook.agent or None,
@@ -123,7 +126,7 @@ def trust(yes: bool, only_list: bool, revoke: bool, cwd: str | None, as_json: bo
         bool(alarms)
         or any(one.why_not for one in found)
         or any(_others(source) for source in uncovered)
-        or any(not one.trusted for one in extensions)
+        or any(not one.trusted and not one.left_out for one in extensions)
     )
     if only_list:
         return 1 if pending else 0
@@ -189,9 +192,15 @@ class ExtensionRow(Struct, frozen=True, kw_only=True):
     """The other files of a skill, relative to it."""
     trusted: bool
     why_not: str | None
+    left_out: str | None = None
+    """Why it is not used, whether or not it is trusted."""
 
     def lines(self) -> Iterator[str]:
-        yield f"{'trusted' if self.trusted else 'NOT TRUSTED'}  {self.kind}: {self.path}"
+        state = "left out" if self.left_out else "trusted" if self.trusted else "NOT TRUSTED"
+        yield f"{state}  {self.kind}: {self.path}"
+        if self.left_out:
+            yield f"    {self.left_out}"
+            return
         if self.description:
             yield f"    {self.description}"
         if self.why_not:
@@ -202,7 +211,10 @@ class ExtensionRow(Struct, frozen=True, kw_only=True):
 def _extension_rows(texts: Sequence[FoundExtension], project: str, record: Record) -> Iterator[ExtensionRow]:
     why_not = why_untrusted(record, project)
     shown = load_extensions(texts, project, lambda _: None)
-    about = {one.path: one.description for one in (*shown.files, *(both.file for both in shown.shadowed))}
+    files = (*shown.files, *(both.file for both in shown.shadowed))
+    about = {one.path: one.description for one in files}
+    _, problems = definitions_in(one for one in files if one.kind is ExtensionKind.AGENTS)
+    wrong = {one.source.rpartition(":")[0]: str(one) for one in problems if one.left_out}
     for one in texts:
         if not one.problem:  # what cannot be used needs no trust
             why = why_not(one)
@@ -213,6 +225,7 @@ def _extension_rows(texts: Sequence[FoundExtension], project: str, record: Recor
                 files=tuple(os.path.relpath(path, one.whole) for path in one.others),
                 trusted=why is None,
                 why_not=why,
+                left_out=wrong.get(one.path),
             )
 
 

@@ -27,6 +27,6 @@ def complete_rule(incomplete: str) -> list[CompletionItem]:
 
 
 def _rows() -> tuple[ServerRow, ...]:
-    with suppress(WaveError, OSError, click.ClickException):  # nobody can be told while Tab is pressed
+    with suppress(WaveError, OSError, click.ClickException):  # there is no place for a message while Tab is pressed
         return overview(None).rows
     return ()

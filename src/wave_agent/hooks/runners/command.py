@@ -2,15 +2,15 @@
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind
-from wave_agent.system.processes import Cancellation, Ledger, Service, StreamName, explain, no_ledger, spawn
+from wave_agent.system.processes import Cancellation, Child, Ledger, Service, StreamName, explain, no_ledger, spawn
+from wave_agent.system.slots import Slots
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
 from wave_agent.system.which import which
 
@@ -40,11 +40,10 @@ class ProcessRunner:
         # Running without a shell imitates Bash, and is tested on Linux only.
         self._may_do_without = os.path.basename(self._shell) == "bash" and sys.platform == "linux"
         self._cap = cap
-        self._at_once = at_once
         self._use_pidfd = use_pidfd
         self._ledger = ledger
-        # These belong to one event loop; a runner may be used from several.
-        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+        self._slots = Slots(at_once)
+        # A mailbox belongs to one event loop; a runner may be used from several.
         self._mailboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Mailbox] = WeakKeyDictionary()
 
     async def run(self, job: HookJob) -> HookExecutionResult:
@@ -52,7 +51,7 @@ class ProcessRunner:
         if job.kind is not HookKind.COMMAND:  # a prompt must never reach a shell
             return HookExecutionResult(error=f"hooks of type {job.kind} do not run as processes")
         loop = asyncio.get_running_loop()
-        async with self._places.setdefault(loop, asyncio.Semaphore(self._at_once)):
+        async with self._slots.one():
             delivery = Delivery[HookExecutionResult](loop, self._mailboxes.setdefault(loop, Mailbox()))
             try:
                 cancel = self._start_thread(job, delivery)
@@ -106,7 +105,7 @@ class ProcessRunner:
             raise
         return cancel
 
-    def _spawn(self, job: HookJob, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _spawn(self, job: HookJob, argv: Sequence[str]) -> Child:
         if self._may_do_without and job.args is None:
             from wave_agent.hooks.runners.without_shell import without_shell  # lazy: most starts run no hook
 
@@ -114,8 +113,8 @@ class ProcessRunner:
             if start is not None:
                 words = (*start.words, *job.arguments)
                 with suppress(OSError):  # Bash can run files the system cannot, and reports what is wrong otherwise.
-                    return spawn(words, program=start.program, cwd=job.cwd, env=start.environment, fed=True)
-        return spawn(argv, cwd=job.cwd, env=job.env, fed=True)
+                    return spawn(words, program=start.program, cwd=job.cwd, env=start.environment, fed=True, hold=True)
+        return spawn(argv, cwd=job.cwd, env=job.env, fed=True, hold=True)
 
     def _command_line(self, job: HookJob) -> list[str]:
         """The program to start, and its arguments."""
@@ -170,11 +169,27 @@ class _StreamCapture:
             self._last = (self._last + data[room:])[-_END:]
 
     def text(self) -> str:
-        return self._kept.decode(errors="replace").strip()
+        return _decoded(self._kept).strip()
 
     def end(self) -> str:
         """The last lines, if anything was dropped."""
         return (bytes(self._kept[-_END:]) + self._last)[-_END:].decode(errors="replace").strip() if self.dropped else ""
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    """UTF-8, or UTF-16 if a byte order mark or the start of an object says so, and it is valid: PowerShell and others
+    write it, and a block must not be lost in it."""
+    encoding = _WIDE.get(bytes(data[:2]))
+    if encoding is not None:
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    return data.decode(errors="replace")
+
+
+_WIDE: Mapping[bytes, str] = {
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16"),
+    **{b"{\0": "utf-16-le", b"\0{": "utf-16-be"},
+}
 
 
 def _begins_like_json(data: bytes | bytearray) -> bool:

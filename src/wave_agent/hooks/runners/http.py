@@ -17,16 +17,15 @@ from wave_agent.hooks.kinds import HEADER_VARIABLE, is_listed
 from wave_agent.http.retries import RequestFailure
 from wave_agent.http.routes import endpoint_at, proxy_for
 from wave_agent.http.transport import Response, Transport
-from wave_agent.system.credentials import AGENT_KEYS
+from wave_agent.system.credentials import is_own
 from wave_agent.text import strip_controls
 
 _CAP = 1 << 20
 """Maximum bytes of a response. A longer one is a failure: half a decision is not a decision."""
 _CONNECT = 10.0
-_FAILED = 1
-"""The exit code for an invalid response: a failure, never a block by itself."""
 _VISIBLE = re.compile(r"[\t\x20-\x7e]*")
 _SHOWN = 200
+_TRACE = "traceparent"
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -60,7 +59,7 @@ class HttpRunner:
     async def run(self, job: HookJob) -> HookExecutionResult:
         """Run the job. Raises only `CancelledError`."""
         started = time.monotonic()
-        exit_code, stdout, stderr, error, timed_out = None, "", "", None, False
+        exit_code, stdout, error, timed_out, by_service = None, "", None, False, False
         try:
             async with asyncio.timeout(job.timeout):
                 stdout = await self._ask(job, started + job.timeout)
@@ -68,16 +67,17 @@ class HttpRunner:
         except TimeoutError:
             timed_out = True
         except _WrongResponseError as wrong:
-            exit_code, stderr = _FAILED, strip_controls(str(wrong))
+            error, by_service = strip_controls(str(wrong)), True
         except (_RefusedError, ModelError) as refused:
             error = str(refused)
         except RequestFailure as failure:
             error = f"{failure.reason}. {failure.advice}".strip() if failure.advice else failure.reason
+            by_service = True
         return HookExecutionResult(
             exit_code=exit_code,
             stdout=stdout,
-            stderr=stderr,
             error=error,
+            by_service=by_service,
             timed_out=timed_out,
             duration=(time.monotonic() - started) * 1000,
         )
@@ -90,7 +90,8 @@ class HttpRunner:
 
     async def _ask(self, job: HookJob, ends: float) -> str:
         before, after = _AROUND[job.body_format]
-        async with self._transport(job).post(before + (job.stdin or b"{}") + after, job.timeout, ends) as response:
+        body, traced = before + (job.stdin or b"{}") + after, _trace_header(job)
+        async with self._transport(job).post(body, job.timeout, ends, traced) as response:
             body = await response.body(job.timeout, _CAP + 1)
         if encoding := response.unasked_encoding:
             raise _WrongResponseError(f"the service compressed its response ({encoding}), unasked")
@@ -129,8 +130,8 @@ class HttpRunner:
             if match[1]:
                 return "$"
             variable = match[2] or match[3]
-            if variable in AGENT_KEYS:
-                raise _RefusedError(f"header {name} uses ${variable}, which is a key of the agent and is never sent")
+            if is_own(variable):
+                raise _RefusedError(f"header {name} uses ${variable}, which belongs to the agent and is never sent")
             if of_its_own:
                 return job.env.get(variable, "") if variable in (*job.header_env, *self._variables) else ""
             if variable not in self._variables:
@@ -140,6 +141,13 @@ class HttpRunner:
             return job.env[variable]
 
         return HEADER_VARIABLE.sub(fill, value)
+
+
+def _trace_header(job: HookJob) -> Headers:
+    """Unless the hook has such a header of its own."""
+    if not job.traceparent or any(name.lower() == _TRACE for name, _ in job.headers):
+        return ()
+    return ((_TRACE, job.traceparent),)
 
 
 def _sendable(name: str, value: str) -> str:

@@ -33,12 +33,14 @@ class ServerAnswer(Struct, frozen=True):
     is_error: bool = False
 
 
-AskServer = Callable[[str, str, Mapping[str, Any], Layer], Awaitable[ServerAnswer]]
-"""(server, tool, arguments, the hook's layer) → answer. Raises a `WaveError` if the server cannot be asked. No hooks
-fire for the call."""
+AskServer = Callable[[str, str, Mapping[str, Any], Layer, str], Awaitable[ServerAnswer]]
+"""(server, tool, arguments, the hook's layer, `traceparent`) → answer. Raises a `WaveError` if the server cannot be
+asked. No hooks fire for the call."""
 
 
-async def no_servers(server: str, _tool: str, _arguments: Mapping[str, Any], _layer: Layer) -> ServerAnswer:
+async def no_servers(
+    server: str, _tool: str, _arguments: Mapping[str, Any], _layer: Layer, _trace: str = ""
+) -> ServerAnswer:
     """For runs without a session."""
     raise WaveError(f'the MCP server "{server}" is not connected here: no session with MCP servers is running')
 
@@ -76,7 +78,7 @@ class McpToolRunner:
             raise WaveError("the hook names no tool")
         event: Any = json.loads(job.stdin or b"{}")
         arguments = filled(json.loads(call.input), cast(Mapping[str, Any], event))
-        answer = await self._ask(call.server, call.tool, arguments, Layer(job.layer))
+        answer = await self._ask(call.server, call.tool, arguments, Layer(job.layer), job.traceparent)
         if answer.is_error:
             raise WaveError(
                 f"{call.tool} of {call.server} failed: {one_line(answer.text, _SHOWN) or 'no reason given'}"
@@ -88,7 +90,8 @@ class McpToolRunner:
 
 def filled(value: Any, event: Mapping[str, Any]) -> Any:
     """The value with its variables replaced by fields of the event, at any depth. Text that is exactly one variable
-    becomes the field as it is, whatever its type; inside other text, a field is written as text or JSON."""
+    becomes the field as it is, whatever its type; inside other text, a field is written as text or JSON. Raises
+    `WaveError` if the event has no such field: without it, the tool would judge something else."""
     if isinstance(value, str):
         if whole := _VARIABLE.fullmatch(value):
             return _field(event, whole[1])
@@ -101,15 +104,15 @@ def filled(value: Any, event: Mapping[str, Any]) -> Any:
 
 
 def _field(event: Mapping[str, Any], path: str) -> Any:
-    """None: the event has no such field."""
+    """Raises `WaveError` if there is none."""
     found: Any = event
     for step in path.split("."):
-        if isinstance(found, Mapping):
-            found = cast(Mapping[str, Any], found).get(step)
+        if isinstance(found, Mapping) and step in found:
+            found = cast(Mapping[str, Any], found)[step]
         elif isinstance(found, list) and re.fullmatch(r"\d{1,6}", step) and int(step) < len(cast("list[Any]", found)):
             found = cast("list[Any]", found)[int(step)]
         else:
-            return None
+            raise WaveError(f"the event has no field {path}")
     return found
 
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.hooks.named_files import target_file
 from wave_agent.hooks.runners.worker_program import FAILED, pack
+from wave_agent.system.fairness import fairness
 from wave_agent.system.processes import Ledger, ProcessGroup, explain, no_ledger, spawn
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker_program.py")
@@ -125,6 +126,7 @@ class WorkerPool:
             worker = seat.worker
             if worker is None or worker.group.reap():
                 self._retire(seat)
+                await fairness().breathe()
                 file = target_file(job.command, job.cwd)
                 worker = seat.worker = _Worker(file, job, python=self._python, ledger=self._ledger, cap=self._cap)
             answer = await worker.ask(job)

@@ -169,7 +169,7 @@ class ServerConnection:
             self._over.set()
             if not self._opened.done():
                 self._opened.set_exception(failure or ended(self.server, self._process, during_call=False))
-                self._opened.exception()  # Nobody may be waiting any more.
+                self._opened.exception()  # There may be no waiter left.
 
     async def _live(self, scope: anyio.CancelScope) -> None:
         async with AsyncExitStack() as stack:

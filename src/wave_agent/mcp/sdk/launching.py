@@ -52,7 +52,7 @@ class StderrTail:
         self.length += len(data)
 
     def text(self, since: int = 0) -> str:
-        """For a message: the end of it, in readable characters. `since`: of what came after so many bytes."""
+        """For a message: the end of it, in readable characters. `since`: of what came after this number of bytes."""
         data = self._data[max(0, len(self._data) - (self.length - since)) :]
         return strip_controls(data.decode(errors="replace")).strip()[-_SHOWN:]
 

@@ -147,7 +147,7 @@ def stored_login(file: TokenFile, server: Server, *, refused: Callable[[], None]
         return None
 
     async def refuse(url: str) -> None:
-        # The next login has to ask for them: by then, nobody else knows.
+        # The next login has to ask for them: by then, they are known nowhere else.
         file.update(server, wanted_scopes=_query(url, "scope"))
         refused()
         raise login_needed(server)

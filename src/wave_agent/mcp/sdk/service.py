@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mcp import Client
 from mcp.client import session, sse
@@ -194,11 +194,13 @@ class _Service:
             ),
         )
         match request:
-            case wire.CallTool(tool=tool, arguments=arguments, expected=expected):
+            case wire.CallTool(tool=tool, arguments=arguments, expected=expected, meta=meta):
                 result = await self._use(
                     server,
                     flight,
-                    lambda client: client.call_tool(tool, dict(arguments), None, flight.progress.hear),
+                    lambda client: client.call_tool(
+                        tool, dict(arguments), None, flight.progress.hear, meta=cast(Any, dict(meta)) if meta else None
+                    ),
                     expected=expected,
                 )
                 return wire.Finished(id=request.id, result=call_result(result))

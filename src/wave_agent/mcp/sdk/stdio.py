@@ -47,7 +47,7 @@ async def stdio_transport(process: ServerProcess, lost: anyio.Event) -> AsyncGen
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await process.stdin.send(text.encode() + b"\n")
         except _GONE:
-            await to_session.aclose()  # Nobody would read the answer to what could not be written.
+            await to_session.aclose()  # There is no answer to what could not be written.
             lost.set()
         finally:
             written.set()

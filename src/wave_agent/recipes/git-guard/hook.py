@@ -45,8 +45,10 @@ def judge(command: str, options: list[str]) -> None:
 
 
 try:
-    line = json.load(sys.stdin)["tool_input"].get("command") or ""
-    found = commands(line)
+    tool_input = json.load(sys.stdin)["tool_input"]
+    # An MCP server that runs commands may call it otherwise.
+    line = tool_input.get("command") or tool_input.get("cmd") or tool_input.get("script") or ""
+    found = commands(" ".join(line) if isinstance(line, list) else line)
 except (ValueError, KeyError, TypeError, AttributeError) as error:
     block(f"git-guard cannot read this command: {error}")
 

@@ -12,7 +12,9 @@ block() {
   exit 2
 }
 command -v jq >/dev/null || block "git-guard needs jq and blocks everything until it is installed."
-line=$(jq -nr 'input.tool_input | if type == "object" then .command // "" else error("no input") end' \
+# An MCP server that runs commands may call it otherwise.
+line=$(jq -nr 'input.tool_input | if type == "object"
+  then .command // .cmd // .script // "" | if type == "array" then join(" ") else . end else error("no input") end' \
   <<<"$event" 2>/dev/null) ||
   block "git-guard cannot read the event."
 

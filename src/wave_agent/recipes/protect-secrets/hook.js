@@ -10,6 +10,12 @@ const SECRET = new RegExp(
     `|\\.(?:pem|p12|pfx|keystore)${END}|\\.(?:ssh|aws|gnupg)/|(?:^|/)credentials(?:\\.json)?${END}`,
 );
 
+// All texts in the input of an MCP tool that may be a path or an address: any argument can name a file.
+function paths(value) {
+  if (typeof value === "string") return /^(?:\S+|[/~.].*|\w+:.*)$/.test(value) ? [value] : [];
+  return value && typeof value === "object" ? Object.values(value).flatMap(paths) : [];
+}
+
 function block(reason) {
   console.error(reason);
   process.exit(2);
@@ -17,9 +23,10 @@ function block(reason) {
 
 let named = [];
 try {
-  const { tool_input: input, effects = {} } = JSON.parse(readFileSync(0, "utf8"));
+  const { tool_name: tool, tool_input: input, effects = {} } = JSON.parse(readFileSync(0, "utf8"));
   // Every value that can name a file, including the whole command.
   named = [input.file_path, input.notebook_path, input.path, input.command].map((value) => String(value ?? ""));
+  if (String(tool).startsWith("mcp__")) named.push(...paths(input));
   // And the files that the call would touch: a script or a link names them otherwise.
   named.push(...[effects.reads, effects.writes, effects.deletes].flatMap((paths) => paths ?? []));
 } catch {

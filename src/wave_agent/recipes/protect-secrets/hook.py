@@ -16,6 +16,17 @@ SECRET = re.compile(
 )
 
 
+PATH = re.compile(r"\S+|[/~.].*|\w+:.*")
+
+
+def paths(value: object) -> list[str]:
+    """All texts in the input of an MCP tool that may be a path or an address: any argument can name a file."""
+    if isinstance(value, str):
+        return [value] if PATH.fullmatch(value) else []
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [one for part in inside for one in paths(part)]
+
+
 def block(reason: str) -> None:
     print(reason, file=sys.stderr)
     sys.exit(2)
@@ -25,6 +36,8 @@ try:
     event = json.load(sys.stdin)
     # Every value that can name a file, including the whole command.
     named = [str(event["tool_input"].get(key) or "") for key in ("file_path", "notebook_path", "path", "command")]
+    if str(event.get("tool_name")).startswith("mcp__"):
+        named += paths(event["tool_input"])
     # And the files that the call would touch: a script or a link names them otherwise.
     effects = event.get("effects") or {}
     named += [path for kind in ("reads", "writes", "deletes") for path in effects.get(kind) or []]

@@ -13,10 +13,12 @@ block() {
 }
 command -v jq >/dev/null || block "protect-secrets needs jq and blocks everything until it is installed."
 
-# Every value that can name a file, including the whole command, and the files that the call would touch: a script or a
-# link names them otherwise.
+# Every value that can name a file, including the whole command; any argument of an MCP tool that may be a path or an
+# address; and the files that the call would touch: a script or a link names them otherwise.
 named=$(jq -nr 'input | if (.tool_input | type) != "object" then error("no input") else . end
   | [(.tool_input | .file_path, .notebook_path, .path, .command | strings),
+     (select(.tool_name // "" | tostring | startswith("mcp__")) | .tool_input | .. | strings
+       | select(test("^(\\S+|[/~.].*|\\w+:.*)$"))),
      (.effects // {} | .reads, .writes, .deletes | arrays | .[])] | join("\n")' <<<"$event" 2>/dev/null) ||
   block "protect-secrets cannot read the event."
 

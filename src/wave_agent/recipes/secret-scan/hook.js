@@ -14,6 +14,12 @@ const SECRETS = {
   "a password": /(?:password|passwd|secret|api_?key|token)["']?\s*[:=]\s*["'](?![<$%{]|x{4}|your)[^\s"']{8,}["']/i,
 };
 
+// All texts in the input of an MCP tool: any argument can be written somewhere.
+function strings(value) {
+  if (typeof value === "string") return [value];
+  return value && typeof value === "object" ? Object.values(value).flatMap(strings) : [];
+}
+
 function block(reason) {
   console.error(reason);
   process.exit(2);
@@ -21,14 +27,15 @@ function block(reason) {
 
 let texts = [];
 try {
-  const input = JSON.parse(readFileSync(0, "utf8")).tool_input;
+  const { tool_name: tool, tool_input: input } = JSON.parse(readFileSync(0, "utf8"));
   texts = [input, ...(input.edits ?? [])].flatMap((edit) => [edit.content, edit.new_string, edit.new_source]);
+  if (String(tool).startsWith("mcp__")) texts.push(...strings(input));
 } catch {
   block("secret-scan cannot read the event.");
 }
 
 for (const [what, pattern] of Object.entries(SECRETS)) {
   if (texts.some((text) => pattern.test(String(text ?? "")))) {
-    block(`This would write ${what} into a file. Read it from the environment instead.`);
+    block(`This would write ${what} into a file, or pass it on. Read it from the environment instead.`);
   }
 }

@@ -23,18 +23,26 @@ SECRETS = {
 }
 
 
+def strings(value: object) -> list[str]:
+    """All texts in the input of an MCP tool: any argument can be written somewhere."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value] if isinstance(value, str) else [one for part in inside for one in strings(part)]
+
+
 def block(reason: str) -> None:
     print(reason, file=sys.stderr)
     sys.exit(2)
 
 
 try:
-    tool_input = json.load(sys.stdin)["tool_input"]
+    event = json.load(sys.stdin)
+    tool_input = event["tool_input"]
     edits = [tool_input, *(tool_input.get("edits") or [])]
     texts = [str(edit.get(key) or "") for edit in edits for key in ("content", "new_string", "new_source")]
+    texts += strings(tool_input) if str(event.get("tool_name")).startswith("mcp__") else []
 except (ValueError, KeyError, TypeError, AttributeError):
     block("secret-scan cannot read the event.")
 
 for what, pattern in SECRETS.items():
     if any(re.search(pattern, text) for text in texts):
-        block(f"This would write {what} into a file. Read it from the environment instead.")
+        block(f"This would write {what} into a file, or pass it on. Read it from the environment instead.")

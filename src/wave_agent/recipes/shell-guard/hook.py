@@ -28,7 +28,10 @@ def block(reason: str) -> None:
 
 
 try:
-    line = json.load(sys.stdin)["tool_input"].get("command") or ""
+    tool_input = json.load(sys.stdin)["tool_input"]
+    # An MCP server that runs commands may call it otherwise.
+    line = tool_input.get("command") or tool_input.get("cmd") or tool_input.get("script") or ""
+    line = " ".join(line) if isinstance(line, list) else line
 except (ValueError, KeyError, TypeError, AttributeError):
     block("shell-guard cannot read the event.")
 

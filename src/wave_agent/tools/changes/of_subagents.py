@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SubagentChanges(FileChanges):
-    """Its changes are changes of the turn above; what it has read, only it knows."""
+    """Its changes are changes of the turn above. Which of them are its own, and what it has read, only it knows."""
 
     def __init__(self, above: FileChanges) -> None:
         super().__init__()
@@ -28,17 +28,21 @@ class SubagentChanges(FileChanges):
     def written(self) -> tuple[str, ...]:
         return self._above.written()
 
-    def changed(self) -> tuple[str, ...]:
-        return self._above.changed()
-
     def changed_ever(self) -> tuple[str, ...]:
         return self._above.changed_ever()
 
     def note(self, path: str, before: bytes | None, after: bytes | None) -> None:
         self._above.note(path, before, after)
+        self.claim()
 
     def note_command(self, found: "FoundChanges", restored: Collection[str] = ()) -> None:
         self._above.note_command(found, restored)
+        self.claim()
+
+    def claim(self) -> None:
+        for path, file in self._above.hand_over_news().items():
+            self._note(path, file)
+        self._bound()
 
     def take_back(self) -> TakenBack:
         return self._above.take_back()

@@ -73,12 +73,20 @@ class FileChanges:
         """Real paths of the files whose changes were noted since `begin_call`."""
         return tuple(sorted(self._call))
 
+    def claim(self) -> None:
+        """Whatever was noted just now was done by the agent whose changes these are. Only a subagent has to say so:
+        commands are watched by the agent above."""
+
+    def hand_over_news(self) -> "dict[str, NotedFile]":
+        """What `take_news` would return, for another agent to report."""
+        news, self._news = self._news, {}
+        return news
+
     def take_news(self) -> "list[tuple[str, FileEvent]]":
         """The files whose changes were noted since the last call, by path, and what happened to each."""
-        news, self._news = self._news, {}
         return [
             (path, "add" if file.before is None else "unlink" if file.after is None else "change")
-            for path, file in sorted(news.items())
+            for path, file in sorted(self.hand_over_news().items())
             if file.is_changed
         ]
 

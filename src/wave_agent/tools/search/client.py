@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from wave_agent.system.real_files import Seen, look
+from wave_agent.system.slots import Slots, cores
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.files import FileRefusedError, missing
 from wave_agent.tools.process import Launch, Process, StreamName
 from wave_agent.tools.room import NOTES
 
 _SECONDS = 60.0
+_SLOTS = Slots(2 * cores())
+"""For the searches of all sessions in this process: more at once take longer for each, and all their memory."""
 _PACKAGES = str(Path(__file__).parents[3])
 # With -I and -S only the standard library is found, and no start-up files are run.
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from wave_agent.tools.search.program import main; main()"
@@ -68,7 +71,8 @@ async def run_search(
         seconds=_SECONDS,
     )
     try:
-        ending = await Process(launch, lambda stream, data: received[stream].extend(data)).run()
+        async with _SLOTS.one():  # the time limit begins with the search, not with waiting for others
+            ending = await Process(launch, lambda stream, data: received[stream].extend(data)).run()
     except (OSError, RuntimeError) as error:
         raise FileRefusedError(f"The search cannot be started: {error}") from None
     if ending.cut_short:

@@ -1,6 +1,7 @@
 """The matching lines of a text, and how Grep shows them. Has only fast imports."""
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,6 +52,9 @@ class LineMatcher:
         self._numbers: bool = request["numbers"]
         self._before: int = request["before"]
         self._after: int = request["after"]
+        # A line that is shown takes at least one character.
+        shown = min(request["head_limit"] or sys.maxsize, request["characters"])
+        self._most = {"files_with_matches": 0, "content": shown}.get(self._mode, sys.maxsize)
         self.pattern = compile_pattern(
             request["pattern"], ignore_case=request["ignore_case"], multiline=self._multiline
         )
@@ -63,11 +67,10 @@ class LineMatcher:
         if self._literal not in text:  # Much faster than checking each line.
             return None
         lines = text.removesuffix("\n").split("\n") if text else []
-        only_whether = self._mode == "files_with_matches"
         matching: dict[int, int] = {}
         for line, column in self._across(text) if self._multiline else self._each(lines):
             matching.setdefault(line, column)
-            if only_whether:
+            if len(matching) > self._most:  # one more than is shown: so the answer says that there are more
                 break
         return MatchedLines(lines, matching) if matching else None
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wave_agent.system.project_files import NotReadError, read_project_file
 
@@ -21,12 +21,27 @@ class _IgnoreLayer:
         self.ignored = ignored
 
 
+class FileRun(NamedTuple):
+    """Files of one directory that follow each other when everything is sorted by path."""
+
+    directory: str
+    """Relative to the root, with a slash at its end; empty for the root itself."""
+    names: list[str]
+    is_whole: bool
+    """The directory contains no other file, and no subdirectory that is searched: naming it names them all."""
+
+
+_Directory: TypeAlias = tuple[str, list[_IgnoreLayer]]
+"""One that is still to be read, and the ignore files above it."""
+
+
 class Walk:
     """Never enters `.git` or symlinks to directories. A repository inside another one has its own rules."""
 
     def __init__(self, root: str, project: str) -> None:
         """Ignore files are read from the repository root down or, outside one, from the project directory."""
         self._root = root
+        self._inside = len(root.rstrip("/")) + 1
         self.skipped: list[tuple[str, str]] = []
         """Ignore files that were not read, and why."""
         self._above = self._layers_above(root, project)
@@ -35,15 +50,41 @@ class Walk:
 
     def files(self) -> Iterator[tuple[str, bool]]:
         """Paths relative to the root, unordered, and whether each is a symlink."""
-        pending = [(self._root, self._above)]
+        pending: list[_Directory] = [(self._root, self._above)]
         while pending:
-            directory, layers = pending.pop()
-            entries, layers = self._left(directory, layers)
+            entries, layers = self._left(*pending.pop())
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, layers))
                 elif entry.is_symlink() or entry.is_file():
-                    yield entry.path[len(self._root.rstrip("/")) + 1 :], entry.is_symlink()
+                    yield entry.path[self._inside :], entry.is_symlink()
+
+    def in_order(self) -> Iterator[FileRun]:
+        """The files that are no symlinks, sorted by path.
+
+        A directory is read when its turn comes: whoever has seen enough can stop, and no list of everything is kept.
+        """
+        pending: list[FileRun | _Directory] = [(self._root, self._above)]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, FileRun):
+                yield part
+            else:
+                pending += reversed(self._parts(*part))
+
+    def by_depth(self) -> Iterator[FileRun]:
+        """The files, symlinks included, sorted by depth and then by path: one directory at a time."""
+        level: list[_Directory] = [(self._root, self._above)]
+        while level:
+            deeper: list[_Directory] = []
+            for directory, layers in level:
+                entries, below = self._left(directory, layers)
+                inner = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+                deeper += ((entry.path, below) for entry in sorted(inner, key=lambda entry: f"{entry.name}/"))
+                names = sorted(entry.name for entry in entries if entry.is_symlink() or entry.is_file())
+                if names:
+                    yield FileRun(self._prefix(directory), names, is_whole=False)
+            level = deeper
 
     def top_level(self) -> Iterator[tuple[str, bool]]:
         """Names in the root itself, unordered, and whether each is a directory."""
@@ -51,23 +92,56 @@ class Walk:
         for entry in entries:
             yield entry.name, entry.is_dir(follow_symlinks=False)
 
+    def _parts(self, directory: str, layers: list[_IgnoreLayer]) -> list[FileRun | _Directory]:
+        """What is in a directory, sorted by path: runs of files, and the subdirectories between them."""
+        listed = self._entries(directory)
+        entries, layers = self._left(directory, layers, listed)
+        files: list[str] = []
+        subdirectories: list[str] = []
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                subdirectories.append(f"{entry.name}/")  # as in the paths below it: `a.b` comes before `a/b`
+            elif entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+        inside = self._prefix(directory)
+        if not subdirectories:
+            others = len(listed) - len(files)
+            is_whole = not others or others == sum(entry.is_dir(follow_symlinks=False) for entry in listed)
+            return [FileRun(inside, sorted(files), is_whole)] if files else []
+        parts: list[FileRun | _Directory] = []
+        run: list[str] = []
+        for name in sorted(files + subdirectories):
+            if not name.endswith("/"):
+                run.append(name)
+                continue
+            if run:
+                parts.append(FileRun(inside, run, is_whole=False))
+                run = []
+            parts.append((os.path.join(directory, name[:-1]), layers))
+        return [*parts, FileRun(inside, run, is_whole=False)] if run else parts
+
+    def _prefix(self, directory: str) -> str:
+        inside = directory[self._inside :]
+        return inside and f"{inside}/"
+
     def _left(
-        self, directory: str, layers: list[_IgnoreLayer]
-    ) -> tuple[Iterator[os.DirEntry[str]], list[_IgnoreLayer]]:
+        self, directory: str, layers: list[_IgnoreLayer], listed: list[os.DirEntry[str]] | None = None
+    ) -> tuple[list[os.DirEntry[str]], list[_IgnoreLayer]]:
         """The entries of a directory that are not ignored, and the ignore files for everything below it."""
-        entries = self._entries(directory)
+        entries = self._entries(directory) if listed is None else listed
         names = {entry.name for entry in entries}
         if ".git" in names:
             layers = []
+            entries = [entry for entry in entries if entry.name != ".git"]
         if ".gitignore" in names:
             layers = [*layers, *self._read(directory)]
-        left = (
-            entry
-            for entry in entries
-            if entry.name != ".git"
-            and not _is_ignored(entry.path, layers, is_directory=entry.is_dir(follow_symlinks=False))
-        )
-        return left, layers
+        if layers:
+            entries = [
+                entry
+                for entry in entries
+                if not _is_ignored(entry.path, layers, is_directory=entry.is_dir(follow_symlinks=False))
+            ]
+        return entries, layers
 
     def _entries(self, directory: str) -> list[os.DirEntry[str]]:
         try:

@@ -1,0 +1,16 @@
+"""What the extra `wave-agent[fleet]` brings, loaded only when it is used."""
+
+from importlib import import_module
+from typing import Any
+
+from wave_agent.errors import ExportError
+
+EXTRA_MISSING = "This needs the extra: pip install 'wave-agent[fleet]'"
+
+
+def load(name: str) -> Any:
+    """The module. Raises `ExportError` with the command that installs it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ExportError(EXTRA_MISSING) from None

@@ -1,0 +1,1 @@
+"""OpenTelemetry: spans and metrics of a session. Imported only if telemetry is switched on."""
