@@ -13,15 +13,11 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.current_work import CurrentWork
+from wave_agent.agent.foundation import lay_foundation, mode_for
 from wave_agent.agent.life_cycle import LifeCycle
 from wave_agent.agent.model_choice import model_name_for
-from wave_agent.agent.options import (
-    Effort,
-    Options,
-    known_prices,
-    lay_foundation,
-    mode_for,
-)
+from wave_agent.agent.model_windows import known_prices
+from wave_agent.agent.options import Effort, Options
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
 from wave_agent.agent.spending import Spending
@@ -42,7 +38,8 @@ from wave_agent.models.base import ApiName, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore
-from wave_agent.settings.layers import Settings, SourceName
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.places import SourceName
 from wave_agent.settings.sources import Trust
 from wave_agent.settings.trust import ProjectTrust
 from wave_agent.system.fairness import fairness

@@ -17,12 +17,13 @@ from msgspec.structs import replace
 from wave_agent.agent.authority import Authority
 from wave_agent.agent.briefing import Briefing
 from wave_agent.agent.compaction import Compactor
+from wave_agent.agent.foundation import Foundation, sandbox_for
 from wave_agent.agent.ground import Above, Ground
 from wave_agent.agent.hook_runners import hooks_for
 from wave_agent.agent.instructions import instructions
 from wave_agent.agent.listeners import Listeners
 from wave_agent.agent.model_choice import model_for, model_name_for
-from wave_agent.agent.options import Foundation, WindowFinder, Windows, sandbox_for
+from wave_agent.agent.model_windows import WindowFinder, Windows
 from wave_agent.agent.outgoing import Draft, Images, RequestForm
 from wave_agent.agent.shared_budget import SharedBudget
 from wave_agent.agent.spending import RequestCount, Spending, requests_in_words
@@ -55,8 +56,8 @@ from wave_agent.rules.rule import SAME_TOOL, TASK, Places
 from wave_agent.sessions.log import SessionLog
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.transcript import DISPLACED, Resumed, transcript_file
-from wave_agent.settings.layers import ExtensionKind
 from wave_agent.settings.mcp_sources import has_servers
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.identity import identity
 from wave_agent.system.orphans import Leftovers, holder_of
