@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from tests.conformance.wave_adapter import KINDS, load, runner_for, why_invalid
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.foundation import Foundation
+from wave_agent.agent.new_ground import lay_ground
 from wave_agent.agent.options import Options
 from wave_agent.agent.result import Callbacks, Result
-from wave_agent.agent.wiring import lay_ground, make_parts
+from wave_agent.agent.wiring import make_parts
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Error, Event, Notice
 from wave_agent.formats.strict_json import Document

@@ -17,19 +17,15 @@ from wave_agent.agent.foundation import lay_foundation, mode_for
 from wave_agent.agent.life_cycle import LifeCycle
 from wave_agent.agent.model_choice import model_name_for
 from wave_agent.agent.model_windows import known_prices
+from wave_agent.agent.new_ground import lay_ground
 from wave_agent.agent.options import Effort, Options
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
 from wave_agent.agent.spending import Spending
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
-from wave_agent.agent.wiring import Ground, lay_ground, make_parts, with_model
+from wave_agent.agent.wiring import Ground, make_parts, with_model
 from wave_agent.errors import AgentClosedError, SettingsError
-from wave_agent.events import (
-    Event,
-    HookRun,
-    TurnEnded,
-    TurnStarted,
-)
+from wave_agent.events import Event, HookRun, TurnEnded, TurnStarted
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner

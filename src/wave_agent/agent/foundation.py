@@ -23,13 +23,7 @@ from wave_agent.settings.layers import Settings
 from wave_agent.settings.mcp_sources import claude_state_file
 from wave_agent.settings.places import OF_THE_PROJECT, LayerFile, drop_ins, managed_files, project_places
 from wave_agent.settings.snapshot import Snapshot
-from wave_agent.settings.sources import (
-    Gathered,
-    gather_settings,
-    is_config_file,
-    locate,
-    read_overlay,
-)
+from wave_agent.settings.sources import Gathered, gather_settings, is_config_file, locate, read_overlay
 from wave_agent.settings.trust import Record, TrustStore, file_digest, rest_digest
 from wave_agent.system.private_files import STORED_KEYS, STORED_LOGINS, wave_home
 from wave_agent.system.project import Project

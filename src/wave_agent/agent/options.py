@@ -13,10 +13,7 @@ from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import Model
 from wave_agent.permissions.decision import Approver, RestoreApprover
 from wave_agent.settings.other_agents import claude_home
-from wave_agent.settings.sources import (
-    SourceChoice,
-    locate,
-)
+from wave_agent.settings.sources import SourceChoice, locate
 from wave_agent.system.private_files import wave_home
 from wave_agent.system.project import Project
 from wave_agent.tools.base import Tool

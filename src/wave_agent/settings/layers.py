@@ -21,13 +21,7 @@ from wave_agent.hooks.kinds import header_variables, is_listed
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.rules.rule import NET, Rule, RuleError, below, parse_rule
-from wave_agent.settings.hook_entries import (
-    HookConfig,
-    Issue,
-    SettingsSource,
-    in_configuration_order,
-    load_hooks,
-)
+from wave_agent.settings.hook_entries import HookConfig, Issue, SettingsSource, in_configuration_order, load_hooks
 from wave_agent.settings.values import (
     KEYS,
     MCP_KEYS,

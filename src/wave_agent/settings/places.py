@@ -14,10 +14,7 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
-from wave_agent.settings.hook_entries import (
-    SettingsSource,
-    parse_settings,
-)
+from wave_agent.settings.hook_entries import SettingsSource, parse_settings
 from wave_agent.system.project import Project
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import resolve_or_keep
