@@ -34,8 +34,9 @@ from wave_agent.replay.export_rows import TABLES
 from wave_agent.replay.questions import QUESTIONS
 from wave_agent.screen.commands import COMMANDS
 from wave_agent.screen.keys import KEYS
-from wave_agent.settings.layers import VALUES, Settings
+from wave_agent.settings.layers import Settings
 from wave_agent.settings.mcp_keys import MCP_SETTINGS
+from wave_agent.settings.values import VALUES
 from wave_agent.telemetry.vocabulary import METRICS, SPANS
 from wave_agent.tools.base import SCHEMAS, Tool
 from wave_agent.tools.registry import builtin_tools

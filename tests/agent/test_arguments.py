@@ -13,7 +13,7 @@ from wave_agent.agent.turn import TurnStatus
 from wave_agent.events import StatusName
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.permissions.decision import ModeName, PermissionMode
-from wave_agent.settings.layers import DEFAULT_SOURCES, SourceName
+from wave_agent.settings.places import DEFAULT_SOURCES, SourceName
 from wave_agent.testing import ScriptedModel
 from wave_agent.tools.todo import TodoWrite
 

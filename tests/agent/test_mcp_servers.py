@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, Callbacks, NoticeBlock, PermissionRequest, Result, ToolBlock
-from wave_agent.agent.options import Options, lay_foundation
+from wave_agent.agent.foundation import lay_foundation
+from wave_agent.agent.options import Options
 from wave_agent.agent.server_parts import server_parts, why_no_tool
 from wave_agent.events import Notice
 from wave_agent.hooks.definitions import Layer

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from wave_agent.agent.agent import Agent
+from wave_agent.agent.foundation import limit_for, mode_for
 from wave_agent.agent.model_choice import ModelWishes, model_for
 from wave_agent.agent.one_shot import run
-from wave_agent.agent.options import (
-    find_places,
-    limit_for,
-    mode_for,
-)
+from wave_agent.agent.options import find_places
 from wave_agent.errors import ModelError, SettingsError, UntrustedHooksError
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.models.base import ModelRequest

@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from wave_agent import SettingsError, UntrustedHooksError
-from wave_agent.agent.options import Options, lay_foundation, locate_project
+from wave_agent.agent.foundation import lay_foundation
+from wave_agent.agent.options import Options, locate_project
 from wave_agent.hooks.definitions import Layer
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.hook_entries import parse_settings

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 
 from tests.conformance.wave_adapter import KINDS, load, runner_for, why_invalid
 from wave_agent.agent.agent import Agent
-from wave_agent.agent.options import Foundation, Options
+from wave_agent.agent.foundation import Foundation
+from wave_agent.agent.new_ground import lay_ground
+from wave_agent.agent.options import Options
 from wave_agent.agent.result import Callbacks, Result
-from wave_agent.agent.wiring import lay_ground, make_parts
+from wave_agent.agent.wiring import make_parts
 from wave_agent.errors import ModelError, SettingsError
 from wave_agent.events import Error, Event, Notice
 from wave_agent.formats.strict_json import Document
@@ -32,7 +34,8 @@ from wave_agent.models.scripted import Reply, ScriptedModel, call
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, Rules, ToolKind
 from wave_agent.rules.rule import parse_rule
 from wave_agent.settings.extensions import ExtensionFile, Extensions
-from wave_agent.settings.layers import ExtensionKind, Settings
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.snapshot import Snapshot
 from wave_agent.settings.sources import Gathered
 from wave_agent.system.project import Project

@@ -17,7 +17,7 @@ import pytest
 
 from wave_agent import Agent, ErrorBlock, NoticeBlock, Result
 from wave_agent.agent.options import Options
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.testing import Reply, ScriptedModel, call
 
 HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from tests.rows import rows
-from wave_agent.agent.options import known_facts
+from wave_agent.agent.model_windows import known_facts
 from wave_agent.models.base import Usage
 from wave_agent.models.facts import AS_OF, MODELS, facts_for
 from wave_agent.models.prices import PRICED, Prices, prices_in

@@ -19,7 +19,7 @@ from wave_agent.settings.agent_definitions import (
 )
 from wave_agent.settings.built_in_agents import with_built_in_limits
 from wave_agent.settings.extensions import ExtensionFile
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 
 FILE = DefinitionSource(name="reviewer.md", layer=Layer.USER, lines={("model",): 4})
 HOOK = {"matcher": "Bash", "hooks": [{"command": "true"}]}

@@ -13,7 +13,7 @@ from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.settings.agent_definitions import DefinitionSource, definition_from, hooks_as_settings
 from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extensions import trusted_record
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.session_agents import SessionAgents, session_agents
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_extensions, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of

@@ -12,7 +12,7 @@ from tests.rows import rows
 from wave_agent import Agent, NoticeBlock
 from wave_agent.settings import extension_files
 from wave_agent.settings.extensions import Extensions, trusted_record
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.sources import SourceChoice, gather_settings, project_extensions, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
 from wave_agent.system.project import Project

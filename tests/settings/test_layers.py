@@ -15,21 +15,10 @@ from wave_agent.hooks.events import OnFailure
 from wave_agent.permissions.decision import PermissionMode, Rules
 from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.settings.hook_entries import Issue, SettingsSource, parse_settings
-from wave_agent.settings.layers import (
-    DEFAULT_SOURCES,
-    KEYS,
-    MANAGED_FILE,
-    MCP_KEYS,
-    MOST_RULES,
-    MOST_RULES_IN_ALL,
-    Settings,
-    has_settings,
-    merge_settings,
-    only_restrictions,
-    read_source,
-    settings_files,
-)
+from wave_agent.settings.layers import MOST_RULES, MOST_RULES_IN_ALL, Settings, merge_settings, only_restrictions
 from wave_agent.settings.mcp_keys import MCP_SETTINGS
+from wave_agent.settings.places import DEFAULT_SOURCES, MANAGED_FILE, has_settings, read_source, settings_files
+from wave_agent.settings.values import KEYS, MCP_KEYS
 
 
 def layer(content: object, where: Layer = Layer.USER) -> SettingsSource:

@@ -10,13 +10,15 @@ import pytest
 from tests.cli.project import Project, serving
 from tests.rows import rows
 from wave_agent import Agent, SettingsError
+from wave_agent.agent.foundation import lay_foundation, mode_for
 from wave_agent.agent.model_choice import ModelWishes, model_for, model_name_for
-from wave_agent.agent.options import Options, lay_foundation, mode_for
+from wave_agent.agent.options import Options
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import OnFailure
 from wave_agent.models.base import ModelRequest
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
-from wave_agent.settings.layers import Settings, merge_settings, read_managed
+from wave_agent.settings.layers import Settings, merge_settings
+from wave_agent.settings.places import read_managed
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.project import Project as Place
 from wave_agent.testing import Reply, ScriptedModel, call

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from wave_agent import Agent, NoticeBlock, SettingsError, UntrustedHooksError
-from wave_agent.agent.options import Options, lay_foundation
+from wave_agent.agent.foundation import lay_foundation
+from wave_agent.agent.options import Options
 from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.layers import Settings, merge_settings

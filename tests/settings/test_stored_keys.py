@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from wave_agent import Agent
+from wave_agent.agent.foundation import lacks_model, lay_foundation
 from wave_agent.agent.model_choice import ModelWishes, endpoint_for
-from wave_agent.agent.options import Options, lacks_model, lay_foundation
+from wave_agent.agent.options import Options
 from wave_agent.errors import SettingsError
 from wave_agent.models.nearby import origin_of
 from wave_agent.settings.layers import Settings

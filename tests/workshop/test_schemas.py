@@ -17,7 +17,8 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.reader import FIELDS, REPLY_FIELDS, RETRY, read_output
 from wave_agent.settings.hook_entries import GROUP_KEYS, HOOK_KEYS, parse_settings
-from wave_agent.settings.layers import KEYS, SCHEMAS, VALUES, merge_settings
+from wave_agent.settings.layers import merge_settings
+from wave_agent.settings.values import KEYS, SCHEMAS, VALUES
 from wave_agent.workshop.schemas import all_schemas, input_schema, output_schema, settings_schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,27 +13,19 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wave_agent.agent.current_work import CurrentWork
+from wave_agent.agent.foundation import lay_foundation, mode_for
 from wave_agent.agent.life_cycle import LifeCycle
 from wave_agent.agent.model_choice import model_name_for
-from wave_agent.agent.options import (
-    Effort,
-    Options,
-    known_prices,
-    lay_foundation,
-    mode_for,
-)
+from wave_agent.agent.model_windows import known_prices
+from wave_agent.agent.new_ground import lay_ground
+from wave_agent.agent.options import Effort, Options
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
 from wave_agent.agent.spending import Spending
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
-from wave_agent.agent.wiring import Ground, lay_ground, make_parts, with_model
+from wave_agent.agent.wiring import Ground, make_parts, with_model
 from wave_agent.errors import AgentClosedError, SettingsError
-from wave_agent.events import (
-    Event,
-    HookRun,
-    TurnEnded,
-    TurnStarted,
-)
+from wave_agent.events import Event, HookRun, TurnEnded, TurnStarted
 from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
@@ -42,7 +34,8 @@ from wave_agent.models.base import ApiName, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore
-from wave_agent.settings.layers import Settings, SourceName
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.places import SourceName
 from wave_agent.settings.sources import Trust
 from wave_agent.settings.trust import ProjectTrust
 from wave_agent.system.fairness import fairness

@@ -29,7 +29,7 @@ from wave_agent.mcp.values import McpError
 from wave_agent.messages import BLOCKED, HARNESS, NOT_RUN, STOPPED, MessageManager, TextBlock, ToolBlock
 from wave_agent.permissions.decision import INSTEAD
 from wave_agent.settings.extensions import ExtensionFile, Extensions
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.text import clip, did_you_mean, one_line, reveal
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from wave_agent.agent.authority import Authority
+from wave_agent.agent.foundation import Foundation
 from wave_agent.agent.instructions import LoadedInstructions
 from wave_agent.agent.listeners import Listeners
-from wave_agent.agent.options import Foundation, Windows
+from wave_agent.agent.model_windows import Windows
 from wave_agent.agent.shared_budget import SharedBudget
 from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.agent.tool_calls import CallRunner

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wave_agent.agent.options import Foundation
+from wave_agent.agent.foundation import Foundation
 from wave_agent.events import Event
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind, HookRunner, Runners

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from wave_agent.agent.foundation import Foundation
 from wave_agent.agent.hook_questions import AskedModel, ReadableProject, ReadingPlace, judged
 from wave_agent.agent.model_choice import model_for, model_name_for
-from wave_agent.agent.options import Foundation, WindowFinder
+from wave_agent.agent.model_windows import WindowFinder
 from wave_agent.agent.spending import Spending
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import to_builtins
 
 from wave_agent.agent.consequences import consequences, perform
-from wave_agent.agent.options import Foundation
+from wave_agent.agent.foundation import Foundation
 from wave_agent.agent.result import DeferredToolUse
 from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.turn import Turn

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from wave_agent.agent.options import Foundation
+from wave_agent.agent.foundation import Foundation
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.host_on_demand import HostOnDemand

@@ -12,7 +12,7 @@ from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.models.base import ApiName, Model
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode
-from wave_agent.settings.layers import SourceName
+from wave_agent.settings.places import SourceName
 from wave_agent.settings.sources import Trust
 from wave_agent.tools.base import Tool
 

@@ -11,7 +11,7 @@ from wave_agent.agent.command_text import fill_arguments
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import Rule, RuleError, parse_rule
 from wave_agent.settings.extensions import ExtensionFile, Extensions
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.text import did_you_mean, one_line, reveal
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from wave_agent.agent.ground import Ground
 from wave_agent.agent.listeners import Listeners
-from wave_agent.agent.options import Windows
+from wave_agent.agent.model_windows import Windows
 from wave_agent.agent.result import Callbacks
 from wave_agent.agent.spending import RequestCount, Spending
 from wave_agent.errors import SessionError

@@ -19,7 +19,7 @@ from wave_agent.telemetry.spans import Sink
 from wave_agent.telemetry.target import Found, Telemetry, TelemetryTarget, find_target, is_disabled
 
 if TYPE_CHECKING:
-    from wave_agent.agent.options import Foundation
+    from wave_agent.agent.foundation import Foundation
     from wave_agent.settings.layers import Settings
 
 EXTRA = "pip install 'wave-agent[otel]'"

@@ -18,7 +18,7 @@ from wave_agent.telemetry.token_count import TokenCount
 from wave_agent.telemetry.traced_request import RequestOutcome
 
 if TYPE_CHECKING:
-    from wave_agent.agent.options import Foundation
+    from wave_agent.agent.foundation import Foundation
 
 _SENT = 0.3
 """Seconds until a request is surely sent, even if connecting takes long."""

@@ -24,8 +24,9 @@ from wave_agent.models.nearby import advice
 from wave_agent.models.tool_call_trial import tool_call_request
 from wave_agent.permissions.sandbox import try_bubblewrap
 from wave_agent.sessions.outbox import waiting
-from wave_agent.settings.layers import ExtensionKind, Settings
+from wave_agent.settings.layers import Settings
 from wave_agent.settings.mcp_sources import has_servers
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import public_url
 from wave_agent.system.private_files import STORED_LOGINS, make_private, wave_home

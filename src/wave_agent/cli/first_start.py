@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable
 
-from wave_agent.agent.options import Options, lacks_model
+from wave_agent.agent.foundation import lacks_model
+from wave_agent.agent.options import Options
 from wave_agent.errors import WaveError
 from wave_agent.system.ancestry import agent_above
 

@@ -18,7 +18,8 @@ from wave_agent.agent.model_choice import (
     model_name_for,
     with_remembered_api,
 )
-from wave_agent.agent.options import known_facts, locate_project
+from wave_agent.agent.model_windows import known_facts
+from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.cli.tables import table
 from wave_agent.errors import WaveError

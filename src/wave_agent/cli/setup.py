@@ -18,7 +18,8 @@ from wave_agent.cli.server_choice import FoundKey, SetupChoice, SetupFlags, choo
 from wave_agent.models.apis import APIS
 from wave_agent.models.nearby import ModelServer, origin_of
 from wave_agent.models.tool_call_trial import ToolCallTrial, try_tool_call
-from wave_agent.settings.layers import MANAGED_FILE, Settings, read_managed
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.places import MANAGED_FILE, read_managed
 from wave_agent.settings.stored_keys import forget_key, put_into_keyring, store_key, stored_key, stored_origins
 from wave_agent.settings.user_settings import UserSettings, read_user_settings
 from wave_agent.system.ancestry import require_no_agent

@@ -15,8 +15,8 @@ from wave_agent.agent.authority import Authority
 from wave_agent.agent.call_facts import CallExaminer, first_look, tool_facts
 from wave_agent.agent.call_judge import CallReview, unjudged
 from wave_agent.agent.call_results import RequestedCall
+from wave_agent.agent.foundation import Foundation
 from wave_agent.agent.hook_runners import hooks_for
-from wave_agent.agent.options import Foundation
 from wave_agent.events import Event, HookFinished, HookRun
 from wave_agent.guard.answers import HostAnswer, together
 from wave_agent.guard.calls import HostCall, HostEvent, host_input

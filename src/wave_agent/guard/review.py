@@ -13,7 +13,7 @@ from wave_agent.guard.entries import EntriesError, InstalledHook, entries, insta
 from wave_agent.guard.hosts import HOSTS, HostRow, Verb
 from wave_agent.guard.places import host_files, project_file, user_file
 from wave_agent.hooks.events import EVENTS
-from wave_agent.settings.layers import LARGEST_FILE
+from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.system.project_files import NotReadError, read_project_file
 
 SWITCHES: Mapping[str, tuple[tuple[str, Any, str], ...]] = {

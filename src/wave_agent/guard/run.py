@@ -15,7 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.agent.options import Foundation, Options, lay_foundation, locate_project, wave_home
+from wave_agent.agent.foundation import Foundation, lay_foundation
+from wave_agent.agent.options import Options, locate_project, wave_home
 from wave_agent.errors import SessionError, WaveError
 from wave_agent.guard.answers import HostAnswer, HostReply, degraded, failed, reply
 from wave_agent.guard.calls import HostEvent, UnreadableError, read_event

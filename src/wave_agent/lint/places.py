@@ -16,8 +16,8 @@ from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS
 from wave_agent.settings.definition_hooks import hooks_in_definition
 from wave_agent.settings.extension_files import FoundExtension, find_extensions
-from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import LARGEST_FILE, ExtensionKind, ExtensionPlace, parse_settings
+from wave_agent.settings.hook_entries import SettingsSource, parse_settings
+from wave_agent.settings.places import LARGEST_FILE, ExtensionKind, ExtensionPlace
 from wave_agent.system.project_files import NotReadError, read_project_file
 
 

@@ -18,8 +18,8 @@ from wave_agent.mcp.entries import name_key
 from wave_agent.mcp.identity import Binding
 from wave_agent.mcp.pins import Pins, pins_of
 from wave_agent.mcp.values import USER_SCOPE, Server, ServerListing
-from wave_agent.settings.layers import require_sound_owner
 from wave_agent.settings.mcp_sources import CONSENT_FILE
+from wave_agent.settings.places import require_sound_owner
 from wave_agent.system.ancestry import handed_down
 from wave_agent.system.private_files import make_private, open_private, write_private
 

@@ -12,8 +12,8 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.values import OAuth, ServerEntry, ServerTransport
 from wave_agent.settings.hook_entries import Issue
-from wave_agent.settings.layers import OF_THE_PROJECT
 from wave_agent.settings.mcp_keys import ENTRY_SCHEMA
+from wave_agent.settings.places import OF_THE_PROJECT
 from wave_agent.system.ancestry import VARIABLE
 from wave_agent.system.credentials import ENDPOINTS, is_own, without_userinfo
 from wave_agent.text import did_you_mean, one_line

@@ -16,7 +16,7 @@ from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.entries import name_key
 from wave_agent.mcp.values import ServerEntry, ServerTransport
 from wave_agent.settings.hook_entries import Issue, SettingsSource
-from wave_agent.settings.layers import OF_THE_PROJECT
+from wave_agent.settings.places import OF_THE_PROJECT
 from wave_agent.text import did_you_mean
 
 _WAYS = ("serverName", "serverCommand", "serverUrl")

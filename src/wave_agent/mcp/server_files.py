@@ -11,7 +11,7 @@ from msgspec import Struct
 from wave_agent.errors import SettingsError
 from wave_agent.formats.json_edits import put_at, remove
 from wave_agent.formats.strict_json import StrictJSONError, parse_document, type_name
-from wave_agent.settings.layers import LARGEST_FILE
+from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.system.private_files import make_private, write_private
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.tools.files import FileRefusedError, replace

@@ -21,7 +21,7 @@ from wave_agent.mcp.launchers import loads_code
 from wave_agent.mcp.sources import read_sources
 from wave_agent.mcp.values import USER_SCOPE, Server, ServerTransport
 from wave_agent.settings.hook_entries import Issue, SettingsSource
-from wave_agent.settings.layers import OF_THE_PROJECT
+from wave_agent.settings.places import OF_THE_PROJECT
 from wave_agent.settings.sources import Gathered, SourceChoice
 from wave_agent.system.credentials import without_credentials
 from wave_agent.system.private_files import keep_private

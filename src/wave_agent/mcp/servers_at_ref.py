@@ -14,7 +14,7 @@ from wave_agent.mcp.identity import Binding
 from wave_agent.mcp.project_code import may_be_code
 from wave_agent.settings.git_refs import CommitTree, GitFile
 from wave_agent.settings.hook_entries import parse_settings
-from wave_agent.settings.layers import project_places
+from wave_agent.settings.places import project_places
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below
 

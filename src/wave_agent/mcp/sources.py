@@ -14,8 +14,8 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.mcp.entries import RawEntry, name_key
 from wave_agent.settings.hook_entries import Issue, SettingsSource, parse_settings
-from wave_agent.settings.layers import OF_THE_PROJECT, read_place, read_source
 from wave_agent.settings.mcp_sources import claude_state, claude_state_file, mcp_places
+from wave_agent.settings.places import OF_THE_PROJECT, read_place, read_source
 from wave_agent.settings.sources import Gathered, Overlay, SourceChoice, is_config_file
 from wave_agent.system.project import Project
 from wave_agent.text import one_line

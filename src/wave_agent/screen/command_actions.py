@@ -23,7 +23,7 @@ from wave_agent.screen.theme import THEMES, Preference
 from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
 from wave_agent.sessions.masking import masked
 from wave_agent.settings.extensions import ExtensionFile
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.text import one_line
 from wave_agent.tools.task import BUILT_IN
 

@@ -7,7 +7,7 @@ from textual.content import Content
 from wave_agent.screen.hooks_view import HookRow
 from wave_agent.screen.plain import plain
 from wave_agent.settings.extensions import ExtensionFile, Extensions, UnusedExtension
-from wave_agent.settings.layers import ExtensionKind
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.text import one_line, reveal
 
 

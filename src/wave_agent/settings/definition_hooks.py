@@ -14,7 +14,7 @@ from wave_agent.settings.agent_definitions import DefinitionSource, hooks_as_set
 from wave_agent.settings.extension_files import FoundExtension
 from wave_agent.settings.extensions import why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import OF_THE_PROJECT, ExtensionKind
+from wave_agent.settings.places import OF_THE_PROJECT, ExtensionKind
 from wave_agent.settings.trust import Digest, Record, TrustCandidate, candidates
 
 

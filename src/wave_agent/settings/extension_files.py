@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.settings.layers import OF_THE_PROJECT, ExtensionKind, ExtensionPlace
+from wave_agent.settings.places import OF_THE_PROJECT, ExtensionKind, ExtensionPlace
 from wave_agent.settings.trust import Digest, file_digest
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import is_below, resolve_or_keep

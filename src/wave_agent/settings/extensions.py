@@ -15,7 +15,7 @@ from wave_agent.formats.strict_json import Document, type_name
 from wave_agent.hooks.definitions import Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.settings.extension_files import FoundExtension, digest_now
-from wave_agent.settings.layers import OF_THE_PROJECT, ExtensionKind
+from wave_agent.settings.places import OF_THE_PROJECT, ExtensionKind
 from wave_agent.settings.trust import CHANGED, NOT_TRUSTED, Record
 from wave_agent.text import one_line, reveal
 

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.settings.disabled_hooks import DisabledHooks
 from wave_agent.settings.hook_entries import SettingsSource, parse_settings
-from wave_agent.settings.layers import LayerFile, project_places, wants_foreign
+from wave_agent.settings.layers import wants_foreign
 from wave_agent.settings.other_agents import PROJECT_FILES, as_foreign
+from wave_agent.settings.places import LayerFile, project_places
 from wave_agent.settings.trust import Record, TrustCandidate, candidates, digest_of, file_digest, record_of
 from wave_agent.system.credentials import is_own
 from wave_agent.system.project import Project

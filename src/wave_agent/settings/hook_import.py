@@ -15,8 +15,9 @@ from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.events import NEVER_HERE
 from wave_agent.hooks.execution import HookKind
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks, parse_settings
-from wave_agent.settings.layers import RESTRICTIONS, read_source
+from wave_agent.settings.layers import RESTRICTIONS
 from wave_agent.settings.other_agents import PLUGIN_FILE, PROJECT_FILES, as_foreign
+from wave_agent.settings.places import read_source
 from wave_agent.settings.trust import entry_digest, fingerprint
 
 _NOT_COPIED = {

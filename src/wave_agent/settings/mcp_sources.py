@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wave_agent.hooks.definitions import Layer
-from wave_agent.settings.layers import LayerFile, project_places
+from wave_agent.settings.places import LayerFile, project_places
 from wave_agent.settings.sources import Gathered, SourceChoice
 from wave_agent.system.project import Project
 

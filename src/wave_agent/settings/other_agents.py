@@ -22,7 +22,9 @@ from wave_agent.hooks.events import EVENTS, NEVER_HERE
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.rules.rule import FETCH, RuleError, parse_rule
 from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import MCP_KEYS, RESTRICTIONS, LayerFile, project_places, read_place, read_source
+from wave_agent.settings.layers import RESTRICTIONS
+from wave_agent.settings.places import LayerFile, project_places, read_place, read_source
+from wave_agent.settings.values import MCP_KEYS
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import resolve_or_keep
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.settings.agent_definitions import AgentDefinition, DefinitionProblem, definitions_in, placed
 from wave_agent.settings.built_in_agents import with_built_in_limits
-from wave_agent.settings.layers import OF_THE_PROJECT, ExtensionKind
+from wave_agent.settings.places import OF_THE_PROJECT, ExtensionKind
 from wave_agent.settings.sources import Gathered
 from wave_agent.text import reveal
 

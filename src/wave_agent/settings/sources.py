@@ -20,22 +20,9 @@ from wave_agent.hooks.named_files import misplaced_file
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.settings.hook_entries import Issue, SettingsSource, hooks_in_code, load_hooks
 from wave_agent.settings.layers import (
-    DEFAULT_SOURCES,
-    MANAGED_FILE,
-    MCP_KEYS,
-    OF_THE_PROJECT,
-    OWN_FILES,
-    LayerFile,
     Settings,
-    extension_places,
-    has_settings,
-    managed_files,
     merge_settings,
     only_restrictions,
-    project_places,
-    read_managed,
-    read_place,
-    read_source,
     wants_foreign,
     wants_managed_hooks_only,
     without_hooks,
@@ -50,6 +37,20 @@ from wave_agent.settings.other_agents import (
     read_foreign,
     read_plugin,
 )
+from wave_agent.settings.places import (
+    DEFAULT_SOURCES,
+    MANAGED_FILE,
+    OF_THE_PROJECT,
+    OWN_FILES,
+    LayerFile,
+    extension_places,
+    has_settings,
+    managed_files,
+    project_places,
+    read_managed,
+    read_place,
+    read_source,
+)
 from wave_agent.settings.trust import (
     CHANGED,
     ProjectTrust,
@@ -62,6 +63,7 @@ from wave_agent.settings.trust import (
     record_of,
 )
 from wave_agent.settings.user_guards import guards_in, own_file, user_alarms
+from wave_agent.settings.values import MCP_KEYS
 from wave_agent.system.project import Project, find_project
 from wave_agent.text import reveal
 

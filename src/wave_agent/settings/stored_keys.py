@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from wave_agent.errors import SettingsError
 from wave_agent.rules.rule import parse_rule
-from wave_agent.settings.layers import Settings, require_sound_owner
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.places import require_sound_owner
 from wave_agent.system.private_files import STORED_KEYS, STORED_LOGINS, make_private, write_private
 
 _SERVICE = "wave-agent"

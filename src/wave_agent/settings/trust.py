@@ -22,7 +22,9 @@ from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.programs import Programs, describe_move, programs_of
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
-from wave_agent.settings.layers import MCP_KEYS, OF_THE_PROJECT, RESTRICTIONS, require_sound_owner
+from wave_agent.settings.layers import RESTRICTIONS
+from wave_agent.settings.places import OF_THE_PROJECT, require_sound_owner
+from wave_agent.settings.values import MCP_KEYS
 from wave_agent.system.ancestry import handed_down
 from wave_agent.system.project import branch_of
 

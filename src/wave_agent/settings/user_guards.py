@@ -19,8 +19,8 @@ from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.named_files import hook_files
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
-from wave_agent.settings.layers import ExtensionKind, read_source
 from wave_agent.settings.other_agents import as_foreign
+from wave_agent.settings.places import ExtensionKind, read_source
 from wave_agent.settings.trust import (
     SourceGuards,
     TrustStore,

@@ -11,7 +11,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.formats.json_edits import put, remove
 from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.hook_entries import parse_settings
-from wave_agent.settings.layers import LARGEST_FILE
+from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.system.private_files import make_private, write_private
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.tools.files import FileRefusedError, replace

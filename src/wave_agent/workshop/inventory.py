@@ -16,7 +16,8 @@ from wave_agent.settings.agent_definitions import DefinitionProblem
 from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extensions import why_untrusted
 from wave_agent.settings.hook_entries import Issue
-from wave_agent.settings.layers import OF_THE_PROJECT, Settings
+from wave_agent.settings.layers import Settings
+from wave_agent.settings.places import OF_THE_PROJECT
 from wave_agent.settings.session_agents import session_agents
 from wave_agent.settings.sources import Gathered, SourceChoice, gather_settings, project_extensions
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest

@@ -17,7 +17,7 @@ from wave_agent.formats.json_edits import append
 from wave_agent.formats.strict_json import StrictJSONError
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, Flow, HookEvent, OnFailure
 from wave_agent.recipes import LANGUAGES, Recipe, settings_group
-from wave_agent.settings.layers import LARGEST_FILE
+from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.system.project_files import NotReadError, read_project_file
 
 DIRECTORY = ".wave/hooks"

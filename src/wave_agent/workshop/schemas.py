@@ -15,8 +15,8 @@ from wave_agent.hooks.execution import BodyFormat
 from wave_agent.hooks.kinds import MAIN_KEYS, SHELLS, THINKING, TYPES
 from wave_agent.hooks.reader import FIELDS, SPECIFIC, Field, Home, fields_of
 from wave_agent.permissions.decision import PermissionMode, Rules
-from wave_agent.settings.layers import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
 from wave_agent.settings.mcp_keys import MCP_SETTINGS
+from wave_agent.settings.values import KEYS, MODEL_SCHEMA, SCHEMAS, VALUES
 
 Schema = dict[str, Any]
 

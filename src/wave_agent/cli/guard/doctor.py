@@ -10,7 +10,8 @@ from time import monotonic
 
 import click
 
-from wave_agent.agent.options import Options, find_places, lay_foundation
+from wave_agent.agent.foundation import lay_foundation
+from wave_agent.agent.options import Options, find_places
 from wave_agent.cli.guard.options import any_host_argument
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import WaveError

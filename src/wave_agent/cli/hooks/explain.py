@@ -8,7 +8,8 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from wave_agent.agent.options import locate_project, mode_for, real_directories
+from wave_agent.agent.foundation import mode_for, real_directories
+from wave_agent.agent.options import locate_project
 from wave_agent.cli.hooks.options import choice_of, in_dialect, json_object, read_as, with_mode, with_settings
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.effects.shown import call_summary, to_json

@@ -12,7 +12,7 @@ from wave_agent.agent.options import find_places
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.settings.hook_import import ImportPlan, find_importable, plan_import
-from wave_agent.settings.layers import LARGEST_FILE
+from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.settings.trust import TrustStore
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.system.project_files import NotReadError, read_project_file

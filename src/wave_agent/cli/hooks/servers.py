@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from wave_agent.agent.options import Foundation
+from wave_agent.agent.foundation import Foundation
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer
 from wave_agent.system.processes import no_ledger

@@ -12,8 +12,9 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.agent.foundation import Foundation, lay_foundation
 from wave_agent.agent.hook_runners import hook_runner_for
-from wave_agent.agent.options import Foundation, Options, lay_foundation
+from wave_agent.agent.options import Options
 from wave_agent.cli.hooks.options import in_dialect, json_object, object_in_file, read_as, with_mode, with_settings
 from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
 from wave_agent.cli.hooks.servers import HookServers

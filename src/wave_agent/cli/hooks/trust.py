@@ -19,7 +19,8 @@ from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extension_files import FoundExtension
 from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import ExtensionKind, merge_settings, only_restrictions
+from wave_agent.settings.layers import merge_settings, only_restrictions
+from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.sources import alarms_of, describe, project_extensions, project_settings
 from wave_agent.settings.trust import (
     RUNS,
