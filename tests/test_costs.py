@@ -140,7 +140,7 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     assert loaded.isdisjoint(NEVER | unused)
     assert not [name for name in loaded if name.startswith("wave_agent.effects")]
     rooms = {name.rpartition(".")[0] for name in loaded}  # packages, each with a docstring and nothing else
-    assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 120
+    assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 126
     assert len(loaded) <= 312
 
 
