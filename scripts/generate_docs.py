@@ -1,7 +1,7 @@
 """Generates the tables in the docs, and the files in `schemas/`, from the program's own data.
 
-`--check` only reports whether they are up to date. A generated part of a document is between `<!-- generated: NAME -->`
-and `<!-- end -->`.
+`--check` only reports whether they are up to date. A generated part of a document is between
+`<!-- generated: NAME ARGUMENTS -->` and `<!-- end -->`.
 """
 
 import ast
@@ -355,22 +355,15 @@ def attacks() -> str:
     return f"{told}\n\n{table(['class', 'attempts', 'get through', 'file'], rows)}"
 
 
-WAYS = {"reads": "Read a file", "writes": "Change or delete a file", "hosts": "Reach a host"}
-
-
-def ways() -> str:
-    """The ways in tests/effects, and whether each is seen before it runs."""
-    parts: list[str] = []
-    for name, title in WAYS.items():
-        found = tomllib.loads((ROOT / "tests" / "effects" / f"{name}.toml").read_text())["way"]
-        unseen = sum(way.get("unseen", False) for way in found)
-        lines = [way["line"].replace("\n", "⏎") for way in found]
-        shown = [f"`` {line} ``" if "`" in line else code(line) for line in lines]
-        seen = ["not complete" if way.get("unseen") else "seen" for way in found]
-        rows = zip(shown, seen, strict=True)
-        parts += [f"### {title}", f"{len(found) - unseen} of {len(found)} are seen."]
-        parts.append(table(["line", "before it runs"], rows))
-    return "\n\n".join(parts)
+def ways(name: str) -> str:
+    """The ways in a file of tests/effects, and whether each is seen before it runs."""
+    found = tomllib.loads((ROOT / "tests" / "effects" / f"{name}.toml").read_text())["way"]
+    unseen = sum(way.get("unseen", False) for way in found)
+    lines = [way["line"].replace("\n", "⏎") for way in found]
+    shown = [f"`` {line} ``" if "`" in line else code(line) for line in lines]
+    seen = ["not complete" if way.get("unseen") else "seen" for way in found]
+    rows = zip(shown, seen, strict=True)
+    return f"{len(found) - unseen} of {len(found)} are seen.\n\n{table(['line', 'before it runs'], rows)}"
 
 
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -473,31 +466,37 @@ def hosts_overhead() -> str:
     return hosts_page.overhead(_hosts()[0])
 
 
-def rooms() -> str:
-    """The contract, highest first, as a picture."""
+def room_names() -> list[str]:
+    """As in the contract, highest first."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     contract = next(one for one in linter["contracts"] if one["id"] == "rooms")
+    return re.findall(r"\w+", " ".join(contract["layers"]))
+
+
+def rooms() -> str:
+    """The contract as a picture."""
     lines: list[str] = []
-    for layer in contract["layers"]:
-        for name in re.findall(r"\w+", layer):
-            room = PACKAGE / name / "__init__.py"
-            lines.append(f" {name:<14}{summary(room if room.exists() else PACKAGE / f'{name}.py')}")
+    for name in room_names():
+        room = PACKAGE / name / "__init__.py"
+        lines.append(f" {name:<14}{summary(room if room.exists() else PACKAGE / f'{name}.py')}")
     return "\n".join(["```text picture", *lines, "```"])
 
 
-def modules() -> str:
-    """A table for each room: its modules, each with what its docstring promises."""
+def modules(first: str, last: str) -> str:
+    """For each room from `first` down to `last` a table of its modules, each with what its docstring promises."""
+    names = room_names()
     tables: list[str] = []
-    for room in sorted(file.parent for file in PACKAGE.rglob("__init__.py") if file.parent != PACKAGE):
-        inside = room.relative_to(PACKAGE)
-        files = sorted(file for file in room.glob("*.py") if file.stem != "__init__")
-        if files:
-            rows = [[code(file.stem), summary(file)] for file in files]
-            tables.append(f"### `{inside}/`\n\n{table(['module', 'what it holds'], rows)}")
+    for name in names[names.index(first) : names.index(last) + 1]:
+        for room in sorted(file.parent for file in (PACKAGE / name).rglob("__init__.py")):
+            files = sorted(file for file in room.glob("*.py") if file.stem != "__init__")
+            if files:
+                rows = [[code(file.stem), summary(file)] for file in files]
+                inside = room.relative_to(PACKAGE).as_posix()
+                tables.append(f"## `{inside}/`\n\n{table(['module', 'what it holds'], rows)}")
     return "\n\n".join(tables)
 
 
-PARTS: dict[str, Callable[[], str]] = {
+PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
@@ -509,11 +508,11 @@ PARTS: dict[str, Callable[[], str]] = {
         *(telemetry_spans, telemetry_metrics),
     )
 }
-PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"(<!-- generated: (\w+)((?: \w+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def generated(text: str) -> str:
-    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", text)
+    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]](*part[3].split())}\n\n{part[4]}", text)
 
 
 def usage() -> str:

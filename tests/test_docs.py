@@ -355,12 +355,14 @@ def test_the_guide_to_the_sdk_names_everything_there_is() -> None:
     shown = [*Result.__struct_fields__, *Callbacks.__struct_fields__, *PermissionRequest.__struct_fields__]
     events = [event.__name__ for event in get_args(Event)]
     names = {*arguments, *methods, *shown, *events, *TurnStatus, *wave_agent.__all__}
-    assert sorted(names - code_in(ROOT / "docs" / "sdk.md")) == []
+    pages = [ROOT / "docs" / "sdk.md", *(ROOT / "docs" / "sdk").glob("*.md")]
+    assert sorted(names - set.union(*map(code_in, pages))) == []
 
 
 def test_the_map_names_every_room_and_only_files_that_exist() -> None:
     package = ROOT / "src" / "wave_agent"
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    pages = [ROOT / "docs" / "architecture.md", *(ROOT / "docs" / "architecture").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
     rooms = [path.name for path in package.iterdir() if (path / "__init__.py").exists()]
     assert [room for room in rooms if f"`{room}/`" not in text] == []
     named = re.findall(rf"`((?:{'|'.join(rooms)})/[a-z_/]+)`", text)
