@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import cli_pages
 import hosts_page
+import python_pages
 
 from wave_agent.cli.main import wave
 from wave_agent.cli.quick import HELP_FILE, WIDE
@@ -525,13 +527,27 @@ def tool_schemas() -> str:
     return json.dumps({tool.name: Tool.schema(tool) for tool in builtin_tools()}, indent=1) + "\n"
 
 
+def reference() -> dict[Path, str]:
+    """The pages that are generated as a whole."""
+    place = ROOT / "docs" / "reference"
+    return {place / name: text for name, text in {**cli_pages.pages(), **python_pages.pages()}.items()}
+
+
 def wanted() -> dict[Path, str | None]:
     """The expected content of each file; None: it should not exist."""
+    pages = reference()
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    old_pages = [file for file in documents if "reference" in file.parts and file not in pages]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
     own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage(), PACKAGE / "tools" / SCHEMAS: tool_schemas()}
-    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left), **own}
+    return {
+        **{file: generated(file.read_text()) for file in documents},
+        **schemas,
+        **dict.fromkeys([*left, *old_pages]),
+        **pages,
+        **own,
+    }
 
 
 def write(file: Path, text: str | None) -> None:

@@ -1,8 +1,8 @@
 """What the documentation site does differently from the files in `docs/`. MkDocs calls these functions; see mkdocs.yml.
 
 The pages are written to be read in the repository as well. So links to files outside `docs/` lead to copies of them in
-the site, and what follows the language of a code block (`file=NAME`, `picture`), which is for the tests, becomes a
-title or nothing.
+the site, and what follows the language of a code block, which is for the tests, becomes a title (`file=NAME`), another
+language (`as=NAME`) or nothing (`picture`).
 """
 
 import posixpath
@@ -46,7 +46,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 def _fence(fence: re.Match[str]) -> str:
     file = re.search(r"file=(\S+)", fence["words"])
     title = f' title="{file[1]}"' if file else ""
-    return fence["fence"] + fence["language"] + title
+    language = re.search(r"as=(\w+)", fence["words"])
+    return fence["fence"] + (language[1] if language else fence["language"]) + title
 
 
 def _link(link: re.Match[str], source: str, place: str) -> str:
