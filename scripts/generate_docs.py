@@ -41,7 +41,7 @@ from wave_agent.settings.mcp_keys import MCP_SETTINGS
 from wave_agent.settings.values import VALUES
 from wave_agent.telemetry.vocabulary import METRICS, SPANS
 from wave_agent.tools.base import SCHEMAS, Tool
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import builtin_tools, every_tool
 from wave_agent.workshop.cases import CHECKS
 from wave_agent.workshop.schemas import all_schemas
 
@@ -209,6 +209,14 @@ def guard_hosts() -> str:
     return table(["host", "", "deny", "ask", "rewrite", "context before a tool", "events"], rows)
 
 
+def host_names(host: str) -> str:
+    """The names of another agent's events and tools, and ours."""
+    row = HOSTS[host]
+    events = [[code(theirs), code(ours), "event"] for theirs, ours in row.events.items() if theirs != ours]
+    tools = [[code(theirs), code(tool.name), "tool"] for theirs, tool in row.tools.items() if theirs != tool.name]
+    return table([f"in {row.title}", "in Wave", "is"], [*events, *tools])
+
+
 def modes() -> str:
     kinds = {
         ToolKind.READS: "reading",
@@ -262,6 +270,18 @@ def telemetry_metrics() -> str:
 def providers() -> str:
     rows = [[one.name, code(*one.keys), code(one.url_variable), code(one.url), code(*one.apis)] for one in PROVIDERS]
     return table(["provider", "key", "URL variable", "its own server", "APIs"], rows)
+
+
+def tools() -> str:
+    """The built-in tools, with the inputs that hooks see."""
+    rows = []
+    for tool in every_tool():
+        schema = Tool.schema(tool)
+        needed = schema.get("required", [])
+        inputs = [code(name) if name in needed else f"`{name}`?" for name in schema["properties"]]
+        does = re.split(r"(?<=\.)\s", tool.description)[0].replace("*", "\\*")
+        rows.append([code(tool.name), ", ".join(inputs), tool.kind, does])
+    return table(["tool", "input", "kind", "what it does"], rows)
 
 
 def checks() -> str:
@@ -502,10 +522,19 @@ PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
-        *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead, providers),
+        *(
+            guard_hosts,
+            host_names,
+            hosts_summary,
+            hosts_situations,
+            hosts_remaining,
+            hosts_runs,
+            hosts_overhead,
+            providers,
+        ),
         *(export_tables, questions),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
-        *(public_settings, asking),
+        *(public_settings, asking, tools),
         *(rooms, modules, ways),
         *(telemetry_spans, telemetry_metrics),
     )
