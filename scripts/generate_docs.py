@@ -15,6 +15,7 @@ from typing import Any
 
 import cli_pages
 import hosts_page
+import message_pages
 import python_pages
 
 from wave_agent.cli.main import wave
@@ -284,6 +285,14 @@ def tools() -> str:
     return table(["tool", "input", "kind", "what it does"], rows)
 
 
+def message_areas() -> str:
+    texts = message_pages.texts_by_area()
+    rows = [
+        [f"[{area.title}](messages/{name}.md)", str(len(texts[name]))] for name, area in message_pages.AREAS.items()
+    ]
+    return table(["page", "messages"], rows)
+
+
 def checks() -> str:
     kinds = {str: "text", int: "number", dict: "object", list: "list"}
     rows = [
@@ -534,7 +543,7 @@ PARTS: dict[str, Callable[..., str]] = {
         ),
         *(export_tables, questions),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
-        *(public_settings, asking, tools),
+        *(public_settings, asking, tools, message_areas),
         *(rooms, modules, ways),
         *(telemetry_spans, telemetry_metrics),
     )
@@ -558,15 +567,15 @@ def tool_schemas() -> str:
 
 def reference() -> dict[Path, str]:
     """The pages that are generated as a whole."""
-    place = ROOT / "docs" / "reference"
-    return {place / name: text for name, text in {**cli_pages.pages(), **python_pages.pages()}.items()}
+    kinds = {"reference": {**cli_pages.pages(), **python_pages.pages()}, "messages": message_pages.pages()}
+    return {ROOT / "docs" / place / name: text for place, pages in kinds.items() for name, text in pages.items()}
 
 
 def wanted() -> dict[Path, str | None]:
     """The expected content of each file; None: it should not exist."""
     pages = reference()
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    old_pages = [file for file in documents if "reference" in file.parts and file not in pages]
+    old_pages = [file for file in documents if {"reference", "messages"} & {*file.parts[:-1]} and file not in pages]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
     own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage(), PACKAGE / "tools" / SCHEMAS: tool_schemas()}
