@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -504,6 +505,28 @@ def room_names() -> list[str]:
     return re.findall(r"\w+", " ".join(contract["layers"]))
 
 
+def _claude() -> tuple[str, list[dict[str, Any]]]:
+    """The version of Claude Code in the recording, and the situations."""
+    place = ROOT / "tests" / "claude"
+    version = json.loads((place / "recorded.json").read_text())["version"]
+    return version, tomllib.loads((place / "situations.toml").read_text())["situation"]
+
+
+def claude_summary() -> str:
+    version, found = _claude()
+    counts = Counter(one.get("result", "same") for one in found)
+    kinds = ("same", "stricter", "different", "looser")
+    shown = table(["in Wave", "situations"], [[kind, str(counts[kind])] for kind in kinds])
+    return f"{shown}\n\nCompared with version {version}, in {len(found)} situations."
+
+
+def claude_differences() -> str:
+    order = ("looser", "different", "stricter")
+    found = [one for one in _claude()[1] if one.get("result", "same") in order]
+    rows = [[one["about"], one["name"], one["result"], one["reason"]] for one in found]
+    return table(["about", "situation", "Wave is", "why"], sorted(rows, key=lambda row: order.index(row[2])))
+
+
 def rooms() -> str:
     """The contract as a picture."""
     lines: list[str] = []
@@ -543,7 +566,7 @@ PARTS: dict[str, Callable[..., str]] = {
         ),
         *(export_tables, questions),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
-        *(public_settings, asking, tools, message_areas),
+        *(public_settings, asking, tools, message_areas, claude_summary, claude_differences),
         *(rooms, modules, ways),
         *(telemetry_spans, telemetry_metrics),
     )

@@ -59,7 +59,8 @@ AREAS = {
         "conversation. After `Not run:` comes who refused the call: a rule, a hook, the mode, a protected path, or the "
         "lack of someone to ask. See [who decides](../hooks/permissions.md#who-decides) and "
         "[the sandbox](../sandbox.md).",
-        ("tools", "permissions", "effects", "agent/call", "agent/tool", "agent/asking", "agent/file_watch", "shell"),
+        ("tools", "permissions", "effects", "shell", "formats/notebook_edits", "formats/readable", "agent/call",
+         "agent/tool", "agent/asking", "agent/file_watch"),
     ),
     "models": Area(
         "Messages about the model",
