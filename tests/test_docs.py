@@ -344,6 +344,34 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert broken == []
 
 
+NAMED = re.compile(r"\bdocs/[\w./-]+\.md(?:#[\w-]+)?")
+LONGEST = 330
+"""Lines of a page that a person reads from top to bottom."""
+
+
+def test_pages_that_the_program_and_the_scripts_name_exist() -> None:
+    sources = [
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "scripts").glob("*.py"),
+        ROOT / "Makefile",
+        ROOT / "pyproject.toml",
+    ]
+    named = {name for source in sources for name in NAMED.findall(source.read_text())}
+    assert len(named) > 3
+    for name in sorted(named):
+        path, _, anchor = name.partition("#")
+        assert (ROOT / path).is_file(), name
+        assert not anchor or anchor in anchors_of((ROOT / path).read_text()), name
+
+
+def test_no_page_is_longer_than_a_readers_patience() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    generated = (ROOT / "docs" / "reference", ROOT / "docs" / "messages")
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if not page.is_relative_to(generated[0])]
+    lengths = {page: len(page.read_text().splitlines()) for page in pages if not page.is_relative_to(generated[1])}
+    assert [page.name for page, length in lengths.items() if length > LONGEST] == []
+
+
 # -------------------------------------------------------------------------------------------------- nothing is left out
 
 
