@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Project:
     return found
 
 
-NESTED = f"{WAVE} -p BELOW --model any >/dev/null 2>&1"
+NESTED = f"'{WAVE}' -p BELOW --model any >/dev/null 2>&1"
 
 
 def test_requests_of_nested_agents_count_and_end_the_agent_above(project: Project) -> None:
