@@ -25,12 +25,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+import click
 import pytest
 
 import wave_agent
+import wave_agent.hooks
+import wave_agent.testing
 from tests.rows import rows
 from wave_agent import Agent, Callbacks, PermissionRequest, Result
 from wave_agent.agent.turn import TurnStatus
+from wave_agent.cli.main import wave
 from wave_agent.events import Event
 from wave_agent.formats.yaml_json import parse_yaml
 from wave_agent.hooks.definitions import Layer
@@ -389,6 +393,38 @@ def test_the_guide_to_the_sdk_names_everything_there_is() -> None:
     names = {*arguments, *methods, *shown, *events, *TurnStatus, *wave_agent.__all__}
     pages = [ROOT / "docs" / "sdk.md", *(ROOT / "docs" / "sdk").glob("*.md")]
     assert sorted(names - set.union(*map(code_in, pages))) == []
+
+
+def commands_below(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
+            yield from commands_below(below, f"{name} {word}")
+
+
+def test_the_reference_has_every_command_with_every_option() -> None:
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").rglob("*.md"))
+    sections = {part.partition("\n")[0]: part for part in pages.split("\n## ")}
+    missing = [
+        f"{name} {option}"
+        for name, command in commands_below(wave, "wave")
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+        for option in parameter.opts
+        if not re.search(rf"^\| `[^`]*{option}(?![\w-])", sections.get(name, ""), re.MULTILINE)
+    ]
+    assert missing == []
+    assert len(sections) > 40
+
+
+def test_the_reference_has_every_public_name_of_the_package() -> None:
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference" / "python").glob("*.md"))
+    headings = re.findall(r"^## (\w+)$", pages, re.MULTILINE)
+    public = {*wave_agent.__all__, *wave_agent.hooks.__all__, *wave_agent.testing.__all__}
+    assert sorted(headings) == sorted(public)
 
 
 def test_the_map_names_every_room_and_only_files_that_exist() -> None:
