@@ -6,11 +6,12 @@ import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import wave_agent
 import wave_agent.hooks
 import wave_agent.testing
+from wave_agent.events import Event, HookRun, event_to_dict
 
 
 class Page(NamedTuple):
@@ -30,6 +31,12 @@ PAGES = {
         "Messages",
         "From `wave_agent`. [Conversations](../../sdk/conversation.md#messages) says who reads which block.",
         ("messages", "models.conversion"),
+    ),
+    "events": Page(
+        "Events",
+        "From `wave_agent.events`. They are what `Agent.stream` yields, and what `wave -p --output-format stream-json` "
+        "prints, in snake case. See [events as they happen](../../sdk/conversation.md#events-as-they-happen).",
+        ("events",),
     ),
     "tools": Page(
         "Tools", "From `wave_agent`. See [tools of your own](../../sdk/hooks-and-tools.md#tools).", ("tools",)
@@ -61,6 +68,7 @@ def pages() -> dict[str, str]:
         for module in (wave_agent, wave_agent.hooks, wave_agent.testing)
         for name in module.__all__
     }
+    public |= {one.__name__: one for one in (*get_args(Event), HookRun, event_to_dict)}
     found = {place: [name for name in public if is_on(page, public[name])] for place, page in PAGES.items()}
     missing = set(public) - {name for names in found.values() for name in names}
     assert not missing, f"no page of the Python reference has {missing}"

@@ -424,7 +424,8 @@ def test_the_reference_has_every_public_name_of_the_package() -> None:
     pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference" / "python").glob("*.md"))
     headings = re.findall(r"^## (\w+)$", pages, re.MULTILINE)
     public = {*wave_agent.__all__, *wave_agent.hooks.__all__, *wave_agent.testing.__all__}
-    assert sorted(headings) == sorted(public)
+    events = {event.__name__ for event in get_args(Event)}
+    assert sorted(headings) == sorted(public | events | {"HookRun", "event_to_dict"})
 
 
 def test_the_map_names_every_room_and_only_files_that_exist() -> None:
