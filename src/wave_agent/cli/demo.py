@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,12 +28,21 @@ WIDTH = 100
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the project and print its path.")
-def demo(keep: bool) -> int:
+@click.option(
+    "--screen", is_flag=True, help="Play a recorded session of the interactive screen instead. Ctrl-C ends it."
+)
+def demo(*, keep: bool, screen: bool) -> int:
     """See hooks at work, without a key or a network
 
     Runs five real hook scripts in a temporary project, with a model that follows a script. For each scene, it shows
     what the hook said, what the model saw, what you would have seen, and the result on disk.
     """
+    if screen and keep:
+        raise click.UsageError("--screen plays a recording: there is no project to --keep.")
+    if screen:
+        from wave_agent.cli.demo_screen import play_demo  # lazy: the demo itself needs no colours
+
+        return play_demo(shutil.get_terminal_size(), time.sleep)
     if keep:
         directory = tempfile.mkdtemp(prefix="wave-demo-")
         asyncio.run(tour(Path(directory)))
