@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security-policy.md",
     "examples/README.md": "examples/index.md",
     "tests/conformance/README.md": "conformance.md",
     **{
