@@ -1,7 +1,6 @@
 """`wave demo`: five hooks at work in a temporary project, with a scripted model. No key, no network."""
 
 import asyncio
-import json
 import os
 import shutil
 import subprocess
@@ -24,6 +23,13 @@ from wave_agent.models.scripted import ScriptedModel
 from wave_agent.text import clip, strip_controls
 
 WIDTH = 100
+NEXT = {
+    "wave demo --screen": "a recorded session of the screen",
+    "wave demo --keep": "keep the project, and read .wave/settings.json and .wave/hooks",
+    "wave hooks new my-guard --recipe shell-guard": "a first guard for your project, with cases that test it",
+    "wave hooks recipes": "other hooks to start from",
+    "wave setup": "choose a model; then start a session with: wave",
+}
 
 
 @click.command()
@@ -147,15 +153,9 @@ def parses(file: Path) -> bool:
 
 
 def farewell() -> None:
-    guard = {"command": "./guard.sh", "onFailure": "block"}
-    settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
     click.echo(f"\n{bold('What next?')}")
-    click.echo("  wave demo --keep      keep the project and read its .wave/settings.json and .wave/hooks")
-    click.echo(f"  your first guard:     put {settings}")
-    click.echo(
-        "                        into .wave/settings.json; guard.sh blocks with exit 2 and its stderr as the reason"
-    )
-    click.echo("  docs/hooks.md         all events, fields and guarantees")
+    for command, meaning in NEXT.items():
+        click.echo(f"  {command:<48}{meaning}")
 
 
 def line(label: str, text: str) -> None:
