@@ -105,8 +105,8 @@ def _declarations(style: Style) -> str:
 
 
 def _colors(style: Style) -> tuple[str, str]:
-    pair = (_hex(style.color, FOREGROUND), _hex(style.bgcolor, BACKGROUND))
-    return pair[::-1] if style.reverse else pair
+    foreground, background = _hex(style.color, FOREGROUND), _hex(style.bgcolor, BACKGROUND)
+    return (background, foreground) if style.reverse else (foreground, background)
 
 
 def _hex(color: Color | None, default: str) -> str:

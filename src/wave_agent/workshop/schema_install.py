@@ -23,7 +23,7 @@ ASSOCIATION = {"fileMatch": [f"/.wave/{name}" for name in SETTINGS], "url": f"./
 """In VS Code's settings, for files that do not name the schema themselves."""
 
 
-class FileChange(Struct, frozen=True):
+class EditedFile(Struct, frozen=True):
     file: Path
     before: str
     """Empty if it does not exist yet."""
@@ -31,7 +31,7 @@ class FileChange(Struct, frozen=True):
 
 
 class SchemaPlan(Struct, frozen=True):
-    changes: tuple[FileChange, ...]
+    changes: tuple[EditedFile, ...]
     """The schema first, if it is not there yet or another version's."""
     by_hand: str = ""
     """What the user has to add to VS Code's settings, which have comments or cannot be read."""
@@ -46,7 +46,7 @@ def plan_schema(directory: Path, project: Path | None) -> SchemaPlan:
     before = _read(schema)
     if before and not _is_ours(before):
         raise SettingsError(f"{schema} is not the schema of Wave's settings, and is not overwritten: move it away.")
-    changes = [FileChange(schema, before, f"{json.dumps(settings_schema(), indent=2)}\n")]
+    changes = [EditedFile(schema, before, f"{json.dumps(settings_schema(), indent=2)}\n")]
     changes += [_changed(directory / name, referring) for name in SETTINGS if (directory / name).exists()]
     by_hand = ""
     if project is not None and (project / VSCODE).parent.is_dir():
@@ -57,7 +57,7 @@ def plan_schema(directory: Path, project: Path | None) -> SchemaPlan:
     return SchemaPlan(tuple(one for one in changes if one.after != one.before), by_hand)
 
 
-def write_changes(changes: tuple[FileChange, ...]) -> None:
+def write_changes(changes: tuple[EditedFile, ...]) -> None:
     """Raises `SettingsError` if a file cannot be written, or was changed since it was read."""
     for change in changes:
         if _read(change.file) != change.before:
@@ -71,10 +71,10 @@ def write_changes(changes: tuple[FileChange, ...]) -> None:
             raise SettingsError(f"{change.file} cannot be written: {error.strerror}") from None
 
 
-def _changed(file: Path, edit: Callable[[str], str]) -> FileChange:
+def _changed(file: Path, edit: Callable[[str], str]) -> EditedFile:
     before = _read(file)
     try:
-        return FileChange(file, before, edit(before))
+        return EditedFile(file, before, edit(before))
     except StrictJSONError as error:
         raise SettingsError(f"{file}:{error.line}:{error.column}: not valid JSON: {error.problem}") from None
     except TypeError as error:

@@ -17,7 +17,7 @@ from wave_agent.settings.schema_file import NAME, REFERENCE
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import strip_controls
 from wave_agent.workshop.sample_events import SubjectError, event_named
-from wave_agent.workshop.schema_install import FileChange, plan_schema, write_changes
+from wave_agent.workshop.schema_install import EditedFile, plan_schema, write_changes
 from wave_agent.workshop.schemas import input_schema, output_schema, settings_schema
 
 OF_AN_EVENT: Mapping[str, Callable[[HookEvent], dict[str, Any]]] = {"input": input_schema, "output": output_schema}
@@ -88,7 +88,7 @@ def _install(cwd: str | None, *, user: bool, dry_run: bool, yes: bool) -> int:
     return 0
 
 
-def _show(change: FileChange, root: Path) -> None:
+def _show(change: EditedFile, root: Path) -> None:
     name = os.path.relpath(change.file, root)
     if change.file.name == NAME:  # a hundred kilobytes that nobody wrote
         click.echo(f"{'update' if change.before else 'create'} {name} ({len(change.after) // 1000} kB)")
