@@ -132,6 +132,13 @@ def test_without_a_terminal_the_scenes_are_printed_as_text() -> None:
     assert "no-rm-rf.sh on PreToolUse denied" in ran.stdout
 
 
+def test_a_terminal_that_cannot_move_its_cursor_gets_the_same_text() -> None:
+    terminal = Terminal(80, 24, TERM="dumb")
+    assert terminal.status() == 0
+    assert "\x1b" not in terminal.output
+    assert "no-rm-rf.sh on PreToolUse denied" in terminal.output
+
+
 def test_ctrl_c_ends_the_recording_and_gives_the_terminal_back() -> None:
     terminal = Terminal(80, 24)
     terminal.read_until("Say what to do.")

@@ -1,5 +1,6 @@
 """Plays the recorded session of the screen in a terminal, or prints what it shows."""
 
+import os
 import sys
 import termios
 from collections.abc import Callable, Generator, Iterator
@@ -34,9 +35,10 @@ class WritesText(Protocol):
 
 
 def play_demo(size: tuple[int, int], sleep: Sleep) -> int:
-    """Returns the exit status. Without a terminal, the screen is printed as it is at the end of each scene."""
+    """Returns the exit status. Without a terminal that can move its cursor, the screen at the end of each scene is
+    printed."""
     recording = demo_recording()
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         click.echo("\n".join(printed(recording)))
         return 0
     if size[0] < recording.width or size[1] < recording.height:
