@@ -1,0 +1,57 @@
+"""`wave acp`: the agent in an editor, over the Agent Client Protocol."""
+
+import os
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from wave_agent.cli.flags import check_rules, options_from
+from wave_agent.cli.main import wave
+from wave_agent.cli.quick import DEFAULTS, complain
+from wave_agent.errors import SettingsError
+from wave_agent.system.ancestry import handed_down
+from wave_agent.text import strip_controls
+
+EXTRA_MISSING = "Editors need the extra: pip install 'wave-agent[acp]'"
+NOT_HERE = frozenset(
+    {"prompt", "output_format", "cwd", "no_hooks", "go_on", "resume", "debug_topics", "version", "help"}
+)
+"""Options of `wave` that the editor decides, or that need a terminal."""
+
+
+def serve_editor(**flags: Any) -> int:
+    if find_spec("acp") is None:
+        raise SettingsError(EXTRA_MISSING)
+    check_rules(flags)
+    environment = dict(os.environ)
+    if handed_down(environment):  # the agent itself would answer its questions
+        raise SettingsError("wave acp needs an editor with a person, but another agent started it. Use wave -p.")
+    options = options_from({**DEFAULTS, **flags})
+    if sys.stdin is not None and sys.stdin.isatty():
+        complain("waiting for an editor's messages, one JSON object a line. See wave acp --help; Ctrl-D ends.")
+    from wave_agent.acp.server import serve  # lazy: the SDK takes half a second to load
+
+    return serve(options, environment, lambda line: complain(strip_controls(line)))
+
+
+acp = click.Command(
+    "acp",
+    callback=serve_editor,
+    params=[one for one in wave.params if one.name not in NOT_HERE],
+    help="""Work in an editor, over the Agent Client Protocol
+
+    Your editor starts this, as it would a language server: it speaks to it on stdin and stdout. Needs the extra:
+    pip install 'wave-agent[acp]'. In Zed's settings.json:
+
+    \b
+    {"agent_servers": {"Wave": {"type": "custom", "command": "wave", "args": ["acp"]}}}
+
+    The editor shows what the agent says, plans and changes, and asks you when a hook, a rule or the permission mode
+    asks. Hooks, rules, trust, model and sandbox are those of wave. A project with hooks that are not trusted yet is
+    refused until you run wave hooks trust in it, or add --trust or --no-project-hooks to the args.
+
+    Exit status: 0 the editor closed the connection, 1 failed, 2 usage, 130, 143 or 129 ended by a signal.
+    """,
+)
