@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from acp.helpers import SessionUpdate, update_agent_message_text, update_agent_thought_text, update_user_message_text
 
-from wave_agent.acp.narration import notice, own_facts, plan_of, start
+from wave_agent.acp.narration import notice, own_facts, plan_of, start, told
 from wave_agent.acp.tool_calls import ShownCall, outcome
 from wave_agent.events import HookRun
 from wave_agent.messages import NO_RESULT, Block, ErrorBlock, Message, NoticeBlock, ReasoningBlock, TextBlock, ToolBlock
@@ -51,7 +51,7 @@ def _call(block: ToolBlock, runs: Sequence[HookRun], cwd: str, project: str) -> 
     changes = call.changes(lambda _: None) if block.success else ()
     result = NO_RESULT if block.result is None else block.result
     shown = outcome(call, result, success=bool(block.success), images=block.images, changes=changes)
-    facts = own_facts(hooks=[run.to_dict() for run in runs], **({"error": block.error} if block.error else {}))
+    facts = own_facts(hooks=[told(run) for run in runs], **({"error": block.error} if block.error else {}))
     return start(block.id, call, shown).model_copy(
         update={"status": "completed" if block.success else "failed", "field_meta": facts}
     )

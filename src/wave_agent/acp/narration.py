@@ -20,6 +20,7 @@ from wave_agent.events import (
     Event,
     HookFinished,
     HookRun,
+    HookStarted,
     Notice,
     PermissionRequested,
     ReasoningDelta,
@@ -28,9 +29,10 @@ from wave_agent.events import (
     ToolFinished,
     ToolOutput,
     ToolStarted,
+    TurnEnded,
 )
 from wave_agent.messages import ToolBlock
-from wave_agent.text import strip_controls
+from wave_agent.text import clip, strip_controls
 from wave_agent.tools.terminal import TerminalLines
 
 TAIL = 16_000
@@ -45,6 +47,11 @@ _STATUSES: Mapping[str, PlanEntryStatus] = {
 def own_facts(**facts: Any) -> dict[str, Any]:
     """`_meta` with what only Wave has a word for."""
     return {"wave": facts}
+
+
+def told(run: HookRun) -> dict[str, Any]:
+    """A hook run, for `_meta`."""
+    return {**run.to_dict(), "reason": clip(run.reason)}
 
 
 def notice(text: str, level: str) -> AgentMessageChunk:
@@ -80,7 +87,7 @@ def start(call_id: str, call: ShownCall, content: Sequence[Content], runs: Seque
 
 
 def _verdicts(runs: Sequence[HookRun]) -> dict[str, Any] | None:
-    return own_facts(hooks=[run.to_dict() for run in runs]) if runs else None
+    return own_facts(hooks=[told(run) for run in runs]) if runs else None
 
 
 class _Running:
@@ -125,7 +132,7 @@ class Narration:
         self.other_runs = []
 
     def tell(self, event: Event) -> list[SessionUpdate]:
-        late = self._release() if self._held is not None and not isinstance(event, HookFinished) else []
+        late = [] if isinstance(event, HookStarted | HookFinished | TurnEnded) else self._release()
         return [*late, *self._updates(event)]
 
     def last(self, error: str | None) -> list[SessionUpdate]:

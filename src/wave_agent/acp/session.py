@@ -14,7 +14,7 @@ from wave_agent.acp.client import Editor, EditorAnswerError, EditorGoneError
 from wave_agent.acp.commands import commands_of
 from wave_agent.acp.history import updates_of
 from wave_agent.acp.modes import mode_state
-from wave_agent.acp.narration import Narration, notice, own_facts
+from wave_agent.acp.narration import Narration, notice, own_facts, told
 from wave_agent.acp.permission import answer_to, keeps, question, restore_question
 from wave_agent.acp.prompt import EditorPrompt, Picture, with_attachments
 from wave_agent.agent.agent import Agent
@@ -140,7 +140,7 @@ class EditorSession:
         used = result.usage
         facts = own_facts(
             status=result.status,
-            hooks=[run.to_dict() for run in self._narration.other_runs],
+            hooks=[told(run) for run in self._narration.other_runs],
             hooks_failed_open=result.hooks_failed_open,
             cost_usd=result.cost_usd,
         )

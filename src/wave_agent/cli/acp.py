@@ -2,11 +2,12 @@
 
 import os
 import sys
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
+from wave_agent.agent.options import Options
 from wave_agent.cli.flags import check_rules, options_from
 from wave_agent.cli.main import wave
 from wave_agent.cli.quick import DEFAULTS, complain
@@ -22,8 +23,7 @@ NOT_HERE = frozenset(
 
 
 def serve_editor(**flags: Any) -> int:
-    if find_spec("acp") is None:
-        raise SettingsError(EXTRA_MISSING)
+    serve = _server()
     check_rules(flags)
     environment = dict(os.environ)
     if handed_down(environment):  # the agent itself would answer its questions
@@ -31,9 +31,17 @@ def serve_editor(**flags: Any) -> int:
     options = options_from({**DEFAULTS, **flags})
     if sys.stdin is not None and sys.stdin.isatty():
         complain("waiting for an editor's messages, one JSON object a line. See wave acp --help; Ctrl-D ends.")
-    from wave_agent.acp.server import serve  # lazy: the SDK takes half a second to load
-
     return serve(options, environment, lambda line: complain(strip_controls(line)))
+
+
+def _server() -> Callable[[Options, Mapping[str, str], Callable[[str], None]], int]:
+    try:
+        from wave_agent.acp.server import serve  # lazy: the SDK takes half a second to load
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "acp":
+            raise SettingsError(EXTRA_MISSING) from None
+        raise
+    return serve
 
 
 acp = click.Command(
