@@ -28,5 +28,5 @@ def _entry(server: EditorServer) -> dict[str, Any]:
         case HttpMcpServer() | SseMcpServer():
             headers = {one.name: one.value for one in server.headers}
             return {"type": server.type, "url": server.url, "headers": headers}
-        case AcpMcpServer():
+        case _:
             raise EditorServerError(f"MCP server {server.name}: servers inside the editor are not supported.")

@@ -90,7 +90,7 @@ def _verdicts(runs: Sequence[HookRun]) -> dict[str, Any] | None:
     return own_facts(hooks=[told(run) for run in runs]) if runs else None
 
 
-class _Running:
+class _RunningCall:
     """A call that has no result yet."""
 
     def __init__(self, call: ShownCall, changes: Sequence[Content]) -> None:
@@ -108,14 +108,14 @@ class _Running:
         return self._tail
 
 
-class Narration:
+class EditorNarration:
     """What an editor is shown of one session."""
 
     def __init__(self, *, cwd: str, project: str, find_call: Callable[[str], ToolBlock | None], former: Former) -> None:
         self._cwd, self._project = cwd, project
         self._find_call = find_call
         self._former = former
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, _RunningCall] = {}
         self._runs: defaultdict[str, list[HookRun]] = defaultdict(list)
         self._types: dict[str, str] = {}
         self._asked: dict[str, str] = {}
@@ -174,7 +174,7 @@ class Narration:
     def _started(self, event: ToolStarted) -> SessionUpdate:
         key = _key(event.id, event.agent_id)
         call = self.shown(event.name, event.parameters, self._types.get(event.agent_id or "", ""))
-        running = self._running[key] = _Running(call, call.changes(self._former))
+        running = self._running[key] = _RunningCall(call, call.changes(self._former))
         return start(key, call, running.changes)
 
     def shown(self, name: str, parameters: Mapping[str, Any], whose: str = "") -> ShownCall:
@@ -222,7 +222,7 @@ class Narration:
         if running is None:  # it never started, since a hook ended the turn
             if block is None:
                 return []
-            running = _Running(self.shown(block.name, block.parameters), ())
+            running = _RunningCall(self.shown(block.name, block.parameters), ())
             begun = [start(key, running.call, ())]
         images = () if block is None else block.images
         shown = outcome(running.call, event.result, success=event.success, images=images, changes=running.changes)

@@ -20,7 +20,7 @@ _LISTED = 20
 """Maximum number of files in one question."""
 
 
-class Answer(Struct, frozen=True):
+class EditorAnswer(Struct, frozen=True):
     """What the user wants."""
 
     decision: Allow | Deny
@@ -84,19 +84,19 @@ def offered_rules(request: PermissionRequest) -> list[tuple[str, ...]]:
     return [*((rule,) for rule in request.suggestions), *((request.together,) if request.together else ())]
 
 
-def answer_to(request: PermissionRequest, response: RequestPermissionResponse) -> Answer | None:
+def answer_to(request: PermissionRequest, response: RequestPermissionResponse) -> EditorAnswer | None:
     """None: the user turned away from the question, which answers nothing. An option that was not offered denies."""
     if not isinstance(response.outcome, AllowedOutcome):
         return None
     chosen = response.outcome.option_id
     rules = {f"{ALWAYS}-{number}": rules for number, rules in enumerate(offered_rules(request), 1)}
     if chosen == ALLOW or chosen in rules:
-        return Answer(Allow(), rules.get(chosen, ()))
+        return EditorAnswer(Allow(), rules.get(chosen, ()))
     if chosen != REJECT:
-        return Answer(Deny("the editor gave an answer that was not offered."))
+        return EditorAnswer(Deny("the editor gave an answer that was not offered."))
     if request.question:
-        return Answer(Deny("you said no."))
-    return Answer(Deny("the user said no. Do without it, or ask what to do instead."))
+        return EditorAnswer(Deny("you said no."))
+    return EditorAnswer(Deny("the user said no. Do without it, or ask what to do instead."))
 
 
 KEEP, RESTORE = "keep", "restore"

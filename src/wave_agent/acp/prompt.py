@@ -33,7 +33,7 @@ class PromptError(WaveError):
     """A prompt cannot be used."""
 
 
-class Picture(Struct, frozen=True):
+class PromptPicture(Struct, frozen=True):
     data: bytes
     suffix: str
 
@@ -44,14 +44,14 @@ class EditorPrompt(Struct, frozen=True):
     text: str
     attached: str = ""
     """What follows it: not typed, so never read as a command."""
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[PromptPicture, ...] = ()
 
 
 def read_prompt(blocks: Sequence[PromptBlock], project: str) -> EditorPrompt:
     """Raises `PromptError`."""
     typed: list[str] = []
     attached: list[str] = []
-    pictures: list[Picture] = []
+    pictures: list[PromptPicture] = []
     after_text = False
     for block in blocks:
         match block:
@@ -106,12 +106,12 @@ def _inside(text: str) -> str:
     return _CLOSING.sub(r"<\\", text)
 
 
-def _picture(data: str, media_type: str) -> Picture:
+def _picture(data: str, media_type: str) -> PromptPicture:
     suffix = IMAGES.get(media_type)
     if suffix is None:
         raise PromptError(f"{one_line(media_type, 60)} is not a type of image that can be sent: {', '.join(IMAGES)}.")
     try:
-        return Picture(base64.b64decode(data, validate=True), suffix)
+        return PromptPicture(base64.b64decode(data, validate=True), suffix)
     except binascii.Error as error:
         raise PromptError(f"An image is not valid Base64: {error}.") from None
 

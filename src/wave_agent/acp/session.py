@@ -14,9 +14,9 @@ from wave_agent.acp.client import Editor, EditorAnswerError, EditorGoneError
 from wave_agent.acp.commands import commands_of
 from wave_agent.acp.history import updates_of
 from wave_agent.acp.modes import mode_state
-from wave_agent.acp.narration import Narration, notice, own_facts, told
+from wave_agent.acp.narration import EditorNarration, notice, own_facts, told
 from wave_agent.acp.permission import answer_to, keeps, question, restore_question
-from wave_agent.acp.prompt import EditorPrompt, Picture, with_attachments
+from wave_agent.acp.prompt import EditorPrompt, PromptPicture, with_attachments
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.options import Options
 from wave_agent.agent.result import Callbacks, Result
@@ -70,7 +70,7 @@ class EditorSession:
                 interactive=True,
             )
         )
-        self._narration = Narration(
+        self._narration = EditorNarration(
             cwd=self.agent.cwd, project=self.agent.project, find_call=self.agent.find_call, former=_former
         )
         self._turn = asyncio.Lock()
@@ -155,7 +155,7 @@ class EditorSession:
             field_meta=facts,
         )
 
-    def _store(self, pictures: Sequence[Picture]) -> list[Path]:
+    def _store(self, pictures: Sequence[PromptPicture]) -> list[Path]:
         """Puts pictures where the model can read them, with the session's other files."""
         directory = Path(self.agent.transcript_path).with_suffix("")
         files: list[Path] = []
