@@ -14,9 +14,11 @@ from acp.client.connection import ClientSideConnection
 from acp.connection import StreamDirection, StreamEvent
 from acp.helpers import text_block
 from acp.schema import (
+    AcceptElicitationResponse,
     AllowedOutcome,
     ClientCapabilities,
     CloseSessionResponse,
+    CreateFormSessionElicitationRequest,
     DeniedOutcome,
     InitializeResponse,
     ListSessionsResponse,
@@ -49,6 +51,7 @@ ANSWERS: Mapping[str, type[BaseModel]] = {
 REQUESTS: Mapping[str, type[BaseModel]] = {
     "session/update": SessionNotification,
     "session/request_permission": RequestPermissionRequest,
+    "elicitation/create": CreateFormSessionElicitationRequest,
 }
 Answer = Callable[["Question"], Awaitable[str | None]]
 
@@ -80,6 +83,7 @@ class Editor:
     def __init__(self, answer: Answer) -> None:
         self.updates: list[Any] = []
         self.questions: list[Question] = []
+        self.forms: list[tuple[str, Any]] = []
         self.answer = answer
         self.wrong: list[str] = []
         """What the SDK does not understand, or not wholly."""
@@ -104,6 +108,10 @@ class Editor:
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Any:
+        self.forms.append((message, mode.requested_schema))
+        return AcceptElicitationResponse(action="accept", content={"name": "Ada"})
 
     def on_connect(self, _: object) -> None:
         pass
@@ -194,8 +202,9 @@ async def started(
     editor.process = process
     assert process.stdin is not None
     assert process.stdout is not None
+    client: Any = editor  # it lacks what Wave never asks for: files and terminals of the editor
     editor.agent = connect_to_agent(
-        editor, process.stdin, process.stdout, use_unstable_protocol=True, observers=[editor.check]
+        client, process.stdin, process.stdout, use_unstable_protocol=True, observers=[editor.check]
     )
     try:
         if initialize:

@@ -3,20 +3,23 @@
 import asyncio
 import base64
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from acp import RequestError
 from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block
+from acp.schema import ClientCapabilities, ElicitationCapabilities, ElicitationFormCapabilities
 
 from tests.acp.editor import Question, answering, started, text_in, turning_away
 from tests.cli.project import Project
 from tests.waiting import number_in, until
 from wave_agent.models.base import Usage
 from wave_agent.testing import RecordingModelServer, Reply, call
-from wave_agent.testing.model_server import Hang, Status
+from wave_agent.testing.model_server import Events, Hang, Status, delta
 
+HOSTILE = Path(__file__).parent.parent / "mcp" / "servers" / "hostile.py"
 PNG = base64.b64encode(
     bytes.fromhex(
         "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8cfc0f01f000500"
@@ -96,6 +99,7 @@ async def test_a_hooks_ask_is_a_question_with_its_reason(project: Project, kind:
     [question] = editor.questions
     assert ("reason-7" in question.text, "hook careful" in question.text) == (True, True)
     assert question.kinds == ["allow_once", "reject_once"], "a rule cannot answer what a hook asks"
+    assert question.tool_call.field_meta is not None
     assert question.tool_call.field_meta["wave"]["hooks"][0]["outcome"] == "ask"
     seen = editor.call("touch ran")
     assert (seen["status"], response.stop_reason) == (status, "end_turn")
@@ -390,3 +394,75 @@ async def test_a_mode_that_is_not_permitted_is_refused(project: Project) -> None
                 await editor.agent.set_session_mode(session_id=session, mode_id="yolo")
             await editor.agent.set_session_mode(session_id=session, mode_id="plan")
     assert [one.current_mode_id for one in editor.of_kind("current_mode_update")] == ["plan"]
+
+
+@pytest.mark.parametrize("can", [True, False])
+async def test_a_form_of_a_server_is_shown_by_an_editor_that_can(project: Project, can: bool) -> None:
+    elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities())
+    capabilities = ClientCapabilities(elicitation=elicitation if can else None)
+    servers = {"mcpServers": {"forms": {"command": sys.executable, "args": [str(HOSTILE), "legacy"]}}}
+    flags = ("--mcp-config", json.dumps(servers), "--permission-mode", "bypassPermissions")
+    with serving(Reply(tool_calls=[call("mcp__forms__elicit")]), "Done.") as server:
+        async with started(project, server, *flags, capabilities=capabilities) as editor:
+            await editor.prompt(await editor.new(project), "Go")
+    answered = {"action": "accept", "content": {"name": "Ada"}} if can else {"action": "decline"}
+    assert json.loads(last_result(server)) == answered
+    assert [message for message, _ in editor.forms] == (["forms: Your name?"] if can else [])
+
+
+@pytest.mark.parametrize(("kind", "kept"), [("allow_once", True), ("reject_once", False)])
+async def test_a_change_that_a_rule_denies_stands_only_if_the_user_says_so(
+    project: Project, kind: str, kept: bool
+) -> None:
+    (project.directory / "vendor").mkdir()
+    (project.directory / "vendor" / "x").write_text("old\n")
+    deny = json.dumps({"permissions": {"deny": ["Edit(vendor/**)"]}})
+    settings = project.directory.parent / "deny.json"
+    settings.write_text(deny)
+    (project.directory / "change.py").write_text("import pathlib; pathlib.Path('ven' 'dor/x').write_text('new')")
+    flags = ("--settings", str(settings), "--permission-mode", "bypassPermissions")
+    with serving(Reply(tool_calls=[call("Bash", command="python3 change.py")]), "Done.") as server:
+        async with started(project, server, *flags, answer=answering(kind)) as editor:
+            await editor.prompt(await editor.new(project), "Go")
+    [question] = editor.questions
+    assert "changed vendor/x (Edit(vendor/**))" in question.text
+    assert ((project.directory / "vendor" / "x").read_text() == "new") is kept
+
+
+async def test_a_subagents_question_says_whose_it_is(project: Project) -> None:
+    task = call("Task", description="Look", prompt="Look", subagent_type="general-purpose")
+    inner = Reply(tool_calls=[call("Bash", command="touch ran")])
+    with serving(Reply(tool_calls=[task]), inner, "Report.", "Done.") as server:
+        async with started(project, server, answer=answering("allow_once")) as editor:
+            await editor.prompt(await editor.new(project), "Go")
+    [question] = editor.questions
+    seen = editor.call("touch ran")
+    assert (question.tool_call.tool_call_id, question.tool_call.title) == (seen["tool_call_id"], seen["title"])
+    assert (seen["title"], seen["status"]) == ("general-purpose: touch ran", "completed")
+    assert (project.directory / "ran").exists()
+
+
+async def test_text_that_is_not_unicode_ends_nothing(project: Project) -> None:
+    odd = "\ud800 \x1b[31m \0"
+    asked = {"name": "Bash", "arguments": json.dumps({"command": f"echo {odd}"})}
+    unknown = {"name": "x", "arguments": json.dumps({"a": odd})}
+    calls = [{"index": n, "id": f"c{n}", "type": "function", "function": one} for n, one in enumerate([asked, unknown])]
+    ends = delta("tool_calls")
+    first = Events([json.dumps(one) for one in (delta(reasoning_content=odd), delta(tool_calls=calls), ends)])
+    last = Events([json.dumps(delta(content=f"Done{odd}.")), json.dumps(delta("stop"))])
+    with serving(first, last) as server:
+        async with started(project, server, "--permission-mode", "bypassPermissions") as editor:
+            response = await editor.prompt(await editor.new(project), f"Go {odd}")
+    assert (response.stop_reason, len(editor.of_kind("tool_call"))) == ("end_turn", 2)
+
+
+async def test_a_hook_that_rewrites_a_call_is_seen_to(project: Project) -> None:
+    rewrite = json.dumps({"hookSpecificOutput": {"updatedInput": {"command": "touch safe"}}})
+    hooks(project, "PreToolUse", tamer=f"echo '{rewrite}'")
+    with serving(Reply(tool_calls=[call("Bash", command="touch risky")]), "Done.") as server:
+        async with started(project, server, answer=answering("allow_once")) as editor:
+            await editor.prompt(await editor.new(project), "Go")
+    [question] = editor.questions
+    assert (question.tool_call.title, question.tool_call.raw_input) == ("touch safe", {"command": "touch safe"})
+    assert editor.call("touch risky")["title"] == "touch safe"
+    assert sorted(one.name for one in project.directory.iterdir()) == ["safe"]

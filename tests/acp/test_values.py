@@ -243,6 +243,17 @@ def test_a_rewritten_call_is_shown_as_what_was_allowed() -> None:
     assert tell.narration.permitted("gone", shown("Bash", command="ls"), []) is not None
 
 
+def test_a_call_that_a_hook_rewrote_is_shown_as_it_would_run() -> None:
+    tell = Listener()
+    tell(ToolStarted(id="c1", name="Edit", parameters={"file_path": "/p/a", "old_string": "b", "new_string": "c"}))
+    rewritten = {"file_path": "/p/z", "old_string": "b", "new_string": "d"}
+    [update] = tell(HookFinished(run=run(outcome="none", rewrote=True, after=rewritten)))
+    assert (update["title"], update["content"][0]["newText"], update["rawInput"]) == ("Edit z", "d", rewritten)
+    assert tell(HookFinished(run=run(mode="shadow", after={"file_path": "/p/y"}))) == []
+    [end] = tell(ToolFinished(id="c1", success=True, result="ok"))
+    assert end["content"][0]["path"] == "/p/z"
+
+
 def test_notices_and_errors_are_quoted_and_an_error_is_told_once() -> None:
     tell = Listener()
     [said] = tell(Notice(content="one\ntwo\x1b[1m", level="warning"))
@@ -409,6 +420,7 @@ def test_text_and_links_stay_in_order_and_contents_follow() -> None:
         ("file:///q/../r", "/r"),
         ("zed:///agent/x", "zed:///agent/x"),
         ("file:", ""),
+        ("file://[x", "file://[x"),
     ],
 )
 def test_a_file_is_named_by_its_path(uri: str, place: str) -> None:

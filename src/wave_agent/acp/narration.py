@@ -13,6 +13,7 @@ from acp.helpers import (
     update_tool_call,
 )
 from acp.schema import AgentMessageChunk, PlanEntryStatus, ToolCallProgress, ToolCallStart
+from msgspec.structs import replace
 
 from wave_agent.acp.tool_calls import Content, Former, ShownCall, outcome, printed
 from wave_agent.events import (
@@ -90,7 +91,7 @@ def _verdicts(runs: Sequence[HookRun]) -> dict[str, Any] | None:
     return own_facts(hooks=[told(run) for run in runs]) if runs else None
 
 
-class _RunningCall:
+class _ShownWork:
     """A call that has no result yet."""
 
     def __init__(self, call: ShownCall, changes: Sequence[Content]) -> None:
@@ -115,7 +116,7 @@ class EditorNarration:
         self._cwd, self._project = cwd, project
         self._find_call = find_call
         self._former = former
-        self._running: dict[str, _RunningCall] = {}
+        self._running: dict[str, _ShownWork] = {}
         self._runs: defaultdict[str, list[HookRun]] = defaultdict(list)
         self._types: dict[str, str] = {}
         self._asked: dict[str, str] = {}
@@ -160,7 +161,7 @@ class EditorNarration:
             case ToolFinished():
                 return self._finished(event)
             case HookFinished(run=run):
-                self._ran(run)
+                return self._ran(run)
             case SubagentStarted():
                 self._types[event.agent_id] = event.agent_type
             case Notice():
@@ -174,7 +175,7 @@ class EditorNarration:
     def _started(self, event: ToolStarted) -> SessionUpdate:
         key = _key(event.id, event.agent_id)
         call = self.shown(event.name, event.parameters, self._types.get(event.agent_id or "", ""))
-        running = self._running[key] = _RunningCall(call, call.changes(self._former))
+        running = self._running[key] = _ShownWork(call, call.changes(self._former))
         return start(key, call, running.changes)
 
     def shown(self, name: str, parameters: Mapping[str, Any], whose: str = "") -> ShownCall:
@@ -208,11 +209,19 @@ class EditorNarration:
         """The hook runs about a call so far."""
         return _verdicts(self._runs[key]) or own_facts(hooks=[])
 
-    def _ran(self, run: HookRun) -> None:
+    def _ran(self, run: HookRun) -> list[SessionUpdate]:
         if run.tool_use_id is None:
             self.other_runs.append(run)
-        else:
-            self._runs[_key(run.tool_use_id, run.agent_id)].append(run)
+            return []
+        key = _key(run.tool_use_id, run.agent_id)
+        self._runs[key].append(run)
+        work = self._running.get(key)
+        if work is None or run.after is None or run.mode == "shadow":
+            return []
+        work.call = replace(work.call, parameters=run.after)  # what is shown must be what would run
+        work.changes = work.call.changes(self._former)
+        call = work.call
+        return [update_tool_call(key, title=call.title, content=work.changes, raw_input=dict(call.parameters))]
 
     def _finished(self, event: ToolFinished) -> list[SessionUpdate]:
         key = _key(event.id, event.agent_id)
@@ -222,7 +231,7 @@ class EditorNarration:
         if running is None:  # it never started, since a hook ended the turn
             if block is None:
                 return []
-            running = _RunningCall(self.shown(block.name, block.parameters), ())
+            running = _ShownWork(self.shown(block.name, block.parameters), ())
             begun = [start(key, running.call, ())]
         images = () if block is None else block.images
         shown = outcome(running.call, event.result, success=event.success, images=images, changes=running.changes)

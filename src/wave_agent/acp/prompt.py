@@ -89,7 +89,10 @@ def _mention(uri: str, project: str, typed: list[str], attached: list[str]) -> N
 
 def place_of(uri: str, project: str) -> str:
     """The path of a file, relative to the project if it is in there; any other address as it is."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return uri
     if parts.scheme not in ("file", "") or parts.netloc not in ("", "localhost"):
         return uri
     path = os.path.normpath(unquote(parts.path)) if parts.path else ""

@@ -61,7 +61,7 @@ class ShownCall(Struct, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         about = self._about()
-        said = about if self.name == "Bash" and about else f"{self.name} {about}".rstrip()
+        said = about if self.name == "Bash" and about else f"{one_line(self.name, 60)} {about}".rstrip()
         return f"{self.whose}: {said}" if self.whose else said
 
     def _about(self) -> str:
