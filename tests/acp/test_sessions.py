@@ -347,6 +347,23 @@ async def test_sessions_are_listed_loaded_resumed_and_closed(project: Project) -
     assert {one.session_update for one in editor.updates[before:]} <= {"agent_message_chunk", "usage_update"}
 
 
+async def test_a_session_whose_agent_was_killed_can_be_loaded(project: Project) -> None:
+    command = "echo $$ > pid; exec sleep 600"
+    with serving(Reply(tool_calls=[call("Bash", command=command)]), "Second.") as server:
+        async with started(project, server, "--permission-mode", "bypassPermissions") as editor:
+            session = await editor.new(project)
+            turn = asyncio.create_task(editor.prompt(session, "Go"))
+            pid = await number_in(project.directory / "pid")
+            editor.process.kill()
+            with pytest.raises((ConnectionError, RequestError)):
+                await turn
+        async with started(project, server) as editor:
+            await editor.agent.load_session(cwd=str(project.directory), session_id=session, mcp_servers=[])
+            await until(lambda: not Path(f"/proc/{pid}").exists())
+            response = await editor.prompt(session, "Go on")
+    assert (editor.call("pid")["status"], response.stop_reason) == ("failed", "end_turn")
+
+
 async def test_two_sessions_work_side_by_side(project: Project) -> None:
     with serving(Hang(), "Quick.") as server:
         async with started(project, server) as editor:

@@ -269,6 +269,16 @@ def test_without_input_it_ends_at_once(project: Project) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.parametrize(("redirection", "status"), [("<&-", 1), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
+def test_closed_streams_are_no_trap(project: Project, redirection: str, status: int) -> None:
+    ask = json.dumps({"id": 1, "method": "initialize", "params": {"protocolVersion": 1}})
+    line = f"{WAVE} acp {redirection}"
+    environment = project.environment(None)
+    done = subprocess.run(["sh", "-c", line], input=ask, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, '"protocolVersion":1' in done.stdout) == (status, status == 0)
+    assert done.stderr in ("", "wave: wave acp speaks to an editor on stdin and stdout, and one of them is closed.\n")
+
+
 def test_without_the_extra_it_says_how_to_install_it(project: Project, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"

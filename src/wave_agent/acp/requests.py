@@ -70,7 +70,7 @@ class EditorRequests:
     def __init__(
         self, editor: Editor, options: Options, environment: Mapping[str, str], note: Callable[[str], None]
     ) -> None:
-        self._editor = editor
+        self.editor = editor
         self._options = options
         self._environment = environment
         self._note = note
@@ -132,7 +132,7 @@ class EditorRequests:
 
     async def _initialize(self, request: InitializeRequest) -> InitializeResponse:
         if request.client_capabilities is not None:
-            self._editor.capabilities = request.client_capabilities
+            self.editor.capabilities = request.client_capabilities
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -184,7 +184,7 @@ class EditorRequests:
             overlays=[*self._options.overlays, more] if directories else self._options.overlays,
             mcp_servers=servers_from(request.mcp_servers) or None,
         )
-        session = EditorSession(self._editor, options)
+        session = EditorSession(self.editor, options)
         self._sessions[session.id] = session
         return session
 

@@ -22,14 +22,13 @@ def serve(options: Options, environment: Mapping[str, str], note: Note) -> int:
     """Returns the exit status. `note` writes a line for whoever reads stderr."""
     root = logging.getLogger()
     root.addHandler(_OneLine(note))  # or the SDK's own messages would be tracebacks
-    return asyncio.run(_serve(options, environment, note))
+    source, target = take_over_stdio()
+    return asyncio.run(_serve(source, target, EditorRequests(Editor(), options, environment, note)))
 
 
-async def _serve(options: Options, environment: Mapping[str, str], note: Note) -> int:
-    editor = Editor()
-    requests = EditorRequests(editor, options, environment, note)
-    connection = Connection(requests.handle, StdioTransport(*take_over_stdio()), listening=False)
-    editor.connect(connection)
+async def _serve(source: int, target: int, requests: EditorRequests) -> int:
+    connection = Connection(requests.handle, StdioTransport(source, target), listening=False)
+    requests.editor.connect(connection)
     listening = asyncio.create_task(connection.main_loop())
     ending = _Ending(listening)
     await asyncio.wait({listening})

@@ -60,6 +60,9 @@ class EditorSession:
         self._editor = editor
         self._updates: asyncio.Queue[SessionUpdate | UsageUpdate | Callable[[], SessionUpdate | None]] = asyncio.Queue()
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._is_known = False
+        self._early: list[Event] = []
+        """What happened before the editor knew the session."""
         self.agent = Agent.from_options(
             replace(
                 options,
@@ -91,12 +94,17 @@ class EditorSession:
         return mode_state(self.agent.permission_mode)
 
     def greet(self) -> None:
-        """After the editor knows the session: what it can call."""
+        """Once the editor is about to know the session: what happened so far, and what it can call."""
+        self._is_known = True
+        early, self._early = self._early, []
+        for event in early:
+            self._hear(event)
         self._tell_offers()
 
     async def replay(self) -> None:
         """Shows the whole conversation."""
         agent = self.agent
+        self._early = []  # is part of it
         for update in updates_of(agent.messages, agent.hook_runs, cwd=agent.cwd, project=agent.project):
             self._updates.put_nowait(update)
         await self._updates.join()
@@ -198,6 +206,9 @@ class EditorSession:
     # ---------------------------------------------------------------------------------------------------------- updates
 
     def _hear(self, event: Event) -> None:
+        if not self._is_known:
+            self._early.append(event)
+            return
         for update in self._narration.tell(event):
             self._updates.put_nowait(update)
         if isinstance(event, ToolOutput):

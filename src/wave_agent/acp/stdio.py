@@ -157,10 +157,21 @@ def _sound_answer(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def take_over_stdio() -> tuple[int, int]:
-    """Stdin and stdout for the protocol alone: what else reads gets nothing, and what else prints goes to stderr."""
+    """Stdin and stdout for the protocol alone: what else reads gets nothing, and what else prints goes to stderr.
+
+    To be called before anything else opens files, which would get the number of a closed descriptor.
+    """
     source, target = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
+    os.dup2(2 if _is_open(2) else nothing, 1)
     os.close(nothing)
-    os.dup2(2, 1)
     return source, target
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

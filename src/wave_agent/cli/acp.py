@@ -29,7 +29,10 @@ def serve_editor(**flags: Any) -> int:
     if handed_down(environment):  # the agent itself would answer its questions
         raise SettingsError("wave acp needs an editor with a person, but another agent started it. Use wave -p.")
     options = options_from({**DEFAULTS, **flags})
-    if sys.stdin is not None and sys.stdin.isatty():
+    streams: tuple[Any, Any] = (sys.stdin, sys.stdout)  # None if the caller closed them
+    if None in streams:
+        raise SettingsError("wave acp speaks to an editor on stdin and stdout, and one of them is closed.")
+    if sys.stdin.isatty():
         complain("waiting for an editor's messages, one JSON object a line. See wave acp --help; Ctrl-D ends.")
     return serve(options, environment, lambda line: complain(strip_controls(line)))
 
