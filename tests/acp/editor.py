@@ -36,7 +36,9 @@ from acp.schema import (
 from pydantic import BaseModel
 
 from tests.cli.project import WAVE, Project
-from wave_agent.testing import RecordingModelServer
+from wave_agent.models.base import ToolCall
+from wave_agent.testing import RecordingModelServer, Reply
+from wave_agent.testing.model_server import RecordedRequest
 
 ANSWERS: Mapping[str, type[BaseModel]] = {
     "initialize": InitializeResponse,
@@ -159,6 +161,12 @@ class Editor:
         given = [text_block(one) if isinstance(one, str) else one for one in blocks]
         return await self.agent.prompt(session_id=session_id, prompt=given)
 
+    async def prompt_until_called(self, session_id: str) -> None:
+        """For `when_offered`."""
+        async with asyncio.timeout(60):
+            while not self.of_kind("tool_call"):
+                await self.prompt(session_id, "Call it.")
+
     async def new(self, project: Project, **more: Any) -> str:
         opened = await self.agent.new_session(cwd=str(project.directory), mcp_servers=[], **more)
         return opened.session_id
@@ -171,6 +179,17 @@ class Editor:
         async with asyncio.timeout(30):
             said = await self.process.stderr.read()
             return await self.process.wait(), said.decode()
+
+
+def when_offered(made: ToolCall) -> Callable[[RecordedRequest], Reply | str]:
+    """A model that makes this call once its tool is offered: reaching a server may take longer than a request waits."""
+
+    def answer(request: RecordedRequest) -> Reply | str:
+        is_offered = made.name in {tool["function"]["name"] for tool in request.body["tools"]}
+        is_asked = request.body["messages"][-1]["role"] == "user"
+        return Reply(tool_calls=[made]) if is_offered and is_asked else "Not now."
+
+    return answer
 
 
 def text_in(content: list[dict[str, Any]]) -> str:

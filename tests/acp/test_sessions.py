@@ -12,7 +12,7 @@ from acp import RequestError
 from acp.helpers import embedded_text_resource, image_block, resource_block, resource_link_block
 from acp.schema import ClientCapabilities, ElicitationCapabilities, ElicitationFormCapabilities
 
-from tests.acp.editor import Question, answering, started, text_in, turning_away
+from tests.acp.editor import Question, answering, started, text_in, turning_away, when_offered
 from tests.cli.project import Project
 from tests.waiting import number_in, until
 from wave_agent.models.base import Usage
@@ -219,8 +219,8 @@ async def test_an_edit_is_shown_as_a_change_and_asked_about_as_one(project: Proj
     assert (edit["path"], edit["old_text"], edit["new_text"]) == (str(note), "old", "new")
     [write] = editor.call("Write")["content"]
     assert (write["old_text"], write["new_text"]) == ("new\n", "newest\n")
-    asked = [one.content[-1] for question in editor.questions for one in [question.tool_call]]
-    assert [(one.type, one.new_text) for one in asked] == [("diff", "new"), ("diff", "newest\n")]
+    asked = [(question.tool_call.content or [])[-1] for question in editor.questions]
+    assert [(one.type, getattr(one, "new_text", None)) for one in asked] == [("diff", "new"), ("diff", "newest\n")]
     assert [editor.call(name)["status"] for name in ("Edit", "Write")] == ["completed", "completed"]
 
 
@@ -236,6 +236,20 @@ async def test_what_a_command_prints_is_shown_while_it_runs(project: Project) ->
     running = next(one for one in editor.of_kind("tool_call_update") if one.status == "in_progress")
     assert running.content[0].content.text == "```console\nfirst\n```"
     assert text_in(editor.call("printf")["content"]) == "```console\nfirst\nsecond\n```"
+
+
+async def test_an_editor_with_terminals_gets_what_a_command_prints(project: Project) -> None:
+    capabilities = ClientCapabilities(field_meta={"terminal_output": True})
+    flags = ("--permission-mode", "bypassPermissions")
+    with serving(Reply(tool_calls=[call("Bash", command="echo one; exit 3")]), "Done.") as server:
+        async with started(project, server, *flags, capabilities=capabilities) as editor:
+            await editor.prompt(await editor.new(project), "Go")
+    [begun] = editor.of_kind("tool_call")
+    assert begun.content[0].terminal_id == begun.tool_call_id
+    metas = [one.field_meta for one in editor.of_kind("tool_call_update")]
+    assert "".join(one["terminal_output"]["data"] for one in metas if "terminal_output" in one) == "one\r\n"
+    assert metas[-1]["terminal_exit"]["exit_code"] == 3
+    assert editor.call("echo one")["status"] == "failed"
 
 
 async def test_the_todo_list_is_a_plan(project: Project) -> None:
@@ -419,9 +433,9 @@ async def test_a_form_of_a_server_is_shown_by_an_editor_that_can(project: Projec
     capabilities = ClientCapabilities(elicitation=elicitation if can else None)
     servers = {"mcpServers": {"forms": {"command": sys.executable, "args": [str(HOSTILE), "legacy"]}}}
     flags = ("--mcp-config", json.dumps(servers), "--permission-mode", "bypassPermissions")
-    with serving(Reply(tool_calls=[call("mcp__forms__elicit")]), "Done.") as server:
+    with serving(*[when_offered(call("mcp__forms__elicit"))] * 40) as server:
         async with started(project, server, *flags, capabilities=capabilities) as editor:
-            await editor.prompt(await editor.new(project), "Go")
+            await editor.prompt_until_called(await editor.new(project))
     answered = {"action": "accept", "content": {"name": "Ada"}} if can else {"action": "decline"}
     assert json.loads(last_result(server)) == answered
     assert [message for message, _ in editor.forms] == (["forms: Your name?"] if can else [])

@@ -140,9 +140,11 @@ def test_output_cannot_end_its_own_block() -> None:
 class Listener:
     """A narration, and the conversation that it looks calls up in."""
 
-    def __init__(self) -> None:
+    def __init__(self, terminals: bool = False) -> None:
         self.calls: dict[str, ToolBlock] = {}
-        self.narration = EditorNarration(cwd="/p", project="/p", find_call=self.calls.get, former=lambda _: None)
+        self.narration = EditorNarration(
+            cwd="/p", project="/p", find_call=self.calls.get, former=lambda _: None, terminals=terminals
+        )
 
     def __call__(self, *events: Event) -> list[dict[str, Any]]:
         made = [update for event in events for update in self.narration.tell(event)]
@@ -233,6 +235,47 @@ def test_output_is_what_a_terminal_would_show() -> None:
     assert progress.content == [printed("done")]
     tell(ToolStarted(id="t1", name="Task", parameters={}), ToolOutput(id="t1", text="Read: a"))
     assert tell.narration.progress(ToolOutput(id="t1", text="")) is None
+
+
+def test_an_editor_with_terminals_gets_output_as_it_was_printed() -> None:
+    tell = Listener(terminals=True)
+    event = ToolOutput(id="c1", text="one\n\x1b[1mtwo")
+    [begun] = tell(ToolStarted(id="c1", name="Bash", parameters={"command": "x"}))
+    assert begun["content"] == [{"type": "terminal", "terminalId": "c1"}]
+    assert begun["_meta"] == {"terminal_info": {"terminal_id": "c1", "cwd": "/p"}}
+    tell(event)
+    progress = tell.narration.progress(event)
+    assert progress is not None
+    assert progress.field_meta == {"terminal_output": {"terminal_id": "c1", "data": "one\r\n\x1b[1mtwo"}}
+    allowed = tell.narration.permitted("c1", shown("Bash", command="y"), [])
+    assert allowed.model_dump(by_alias=True)["content"][0]["terminalId"] == "c1"
+    tell(ToolOutput(id="c1", text="3"))
+    [end] = tell(ToolFinished(id="c1", success=False, result="one\ntwo3\n[exit code 7]"))
+    assert (end["content"], end["status"]) == (begun["content"], "failed")
+    assert end["_meta"]["terminal_output"]["data"] == "3"
+    assert end["_meta"]["terminal_exit"] == {"terminal_id": "c1", "exit_code": 7, "signal": None}
+
+
+@rows(
+    "printed_text, outcome_of_hook, success, kinds, code",
+    [
+        ("", "none", True, ["content"], "missing"),
+        ("", "deny", False, ["content"], "missing"),
+        ("x", "none", True, ["terminal"], 0),
+        ("x", "none", False, ["terminal"], None),
+        ("x", "block", True, ["terminal", "content"], 0),
+    ],
+)
+def test_a_terminal_does_not_hide_what_is_not_printed(
+    printed_text: str, outcome_of_hook: str, success: bool, kinds: list[str], code: Any
+) -> None:
+    tell = Listener(terminals=True)
+    tell(ToolStarted(id="c1", name="Bash", parameters={"command": "x"}), HookFinished(run=run(outcome=outcome_of_hook)))
+    if printed_text:
+        tell(ToolOutput(id="c1", text=printed_text))
+    [end] = tell(ToolFinished(id="c1", success=success, result="result"))
+    assert [one["type"] for one in end["content"]] == kinds
+    assert end["_meta"].get("terminal_exit", {"exit_code": "missing"})["exit_code"] == code
 
 
 def test_a_rewritten_call_is_shown_as_what_was_allowed() -> None:

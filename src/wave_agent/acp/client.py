@@ -47,6 +47,11 @@ class Editor:
     def connect(self, connection: Connection) -> None:
         self._connection = connection
 
+    @property
+    def shows_terminals(self) -> bool:
+        """It shows output in terminals that it did not start."""
+        return (self.capabilities.field_meta or {}).get("terminal_output") is True
+
     async def update(self, session_id: str, update: SessionUpdate | UsageUpdate) -> None:
         """Raises `EditorGoneError`."""
         message = SessionNotification(session_id=session_id, update=update)

@@ -7,6 +7,7 @@ from typing import Any, cast
 from acp.helpers import (
     SessionUpdate,
     plan_entry,
+    tool_terminal_ref,
     update_agent_message_text,
     update_agent_thought_text,
     update_plan,
@@ -32,6 +33,7 @@ from wave_agent.events import (
     ToolStarted,
     TurnEnded,
 )
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.messages import ToolBlock
 from wave_agent.text import clip, strip_controls
 from wave_agent.tools.terminal import TerminalLines
@@ -43,6 +45,11 @@ _STATUSES: Mapping[str, PlanEntryStatus] = {
     "in_progress": "in_progress",
     "completed": "completed",
 }
+
+
+_SILENT = frozenset({"none", "allow", "ask"})
+"""Outcomes of hook runs that add nothing to what a command has printed."""
+_EXIT_CODE = lazy_regex(r"\[exit code ([0-9]{1,3})\]")
 
 
 def own_facts(**facts: Any) -> dict[str, Any]:
@@ -94,26 +101,55 @@ def _verdicts(runs: Sequence[HookRun]) -> dict[str, Any] | None:
 class _ShownWork:
     """A call that has no result yet."""
 
-    def __init__(self, call: ShownCall, changes: Sequence[Content]) -> None:
+    def __init__(self, call: ShownCall, changes: Sequence[Content], terminal: str = "") -> None:
         self.call = call
         self.changes = changes
+        self.terminal = terminal
+        """The name of the terminal in which its output is shown; empty: as text."""
+        self.has_printed = False
+        self._new = ""
         self._tail = ""
         self._lines = TerminalLines()
 
     def print(self, text: str) -> None:
+        self.has_printed = True
+        if self.terminal:
+            self._new += text
+            return
         complete = self._tail.removesuffix(self._lines.pending) + self._lines.feed(text)
         self._tail = (complete + self._lines.pending)[-TAIL:]
 
     @property
-    def output(self) -> str:
+    def content(self) -> list[Content]:
+        """What it shows before it has a result."""
+        return [tool_terminal_ref(self.terminal)] if self.terminal else [*self.changes]
+
+    @property
+    def tail(self) -> str:
         return self._tail
+
+    def take_new(self) -> dict[str, Any]:
+        """What it has printed since the last time, for its terminal."""
+        data, self._new = self._new.replace("\r\n", "\n").replace("\n", "\r\n"), ""
+        return {"terminal_output": {"terminal_id": self.terminal, "data": data}} if data else {}
 
 
 class EditorNarration:
     """What an editor is shown of one session."""
 
-    def __init__(self, *, cwd: str, project: str, find_call: Callable[[str], ToolBlock | None], former: Former) -> None:
+    def __init__(
+        self,
+        *,
+        cwd: str,
+        project: str,
+        find_call: Callable[[str], ToolBlock | None],
+        former: Former,
+        terminals: bool = False,
+    ) -> None:
+        """`terminals`: the editor shows what commands print in terminals of its own, an extension of the protocol that
+        Zed began."""
         self._cwd, self._project = cwd, project
+        self._terminals = terminals
         self._find_call = find_call
         self._former = former
         self._running: dict[str, _ShownWork] = {}
@@ -175,24 +211,29 @@ class EditorNarration:
     def _started(self, event: ToolStarted) -> SessionUpdate:
         key = _key(event.id, event.agent_id)
         call = self.shown(event.name, event.parameters, self._types.get(event.agent_id or "", ""))
-        running = self._running[key] = _ShownWork(call, call.changes(self._former))
-        return start(key, call, running.changes)
+        terminal = key if self._terminals and call.prints else ""
+        work = self._running[key] = _ShownWork(call, call.changes(self._former), terminal)
+        begun = start(key, call, work.content)
+        info = {"terminal_info": {"terminal_id": key, "cwd": self._cwd}}
+        return begun.model_copy(update={"field_meta": info}) if terminal else begun
 
     def shown(self, name: str, parameters: Mapping[str, Any], whose: str = "") -> ShownCall:
         return ShownCall(name=name, parameters=parameters, cwd=self._cwd, project=self._project, whose=whose)
 
     def _printed(self, event: ToolOutput) -> None:
-        running = self._running.get(_key(event.id, event.agent_id))
-        if running is not None and running.call.kind == "execute":
-            running.print(event.text)
+        work = self._running.get(_key(event.id, event.agent_id))
+        if work is not None and work.call.prints:
+            work.print(event.text)
 
     def progress(self, event: ToolOutput) -> ToolCallProgress | None:
         """What a running command has printed so far; None if that is not shown, or it has ended."""
         key = _key(event.id, event.agent_id)
-        running = self._running.get(key)
-        if running is None or not running.output:
+        work = self._running.get(key)
+        if work is None or not work.has_printed:
             return None
-        return update_tool_call(key, status="in_progress", content=[printed(running.output)])
+        if work.terminal:
+            return update_tool_call(key).model_copy(update={"field_meta": work.take_new()})
+        return update_tool_call(key, status="in_progress", content=[printed(work.tail)])
 
     def asked_about(self, call_id: str) -> str:
         """The id under which the editor knows the call that someone is asked about."""
@@ -200,10 +241,11 @@ class EditorNarration:
 
     def permitted(self, key: str, call: ShownCall, changes: Sequence[Content]) -> SessionUpdate:
         """Someone allowed a call, possibly one that hooks have rewritten: from now on this is what it does."""
-        running = self._running.get(key)
-        if running is not None:
-            running.call, running.changes = call, changes
-        return update_tool_call(key, status="in_progress", title=call.title, content=changes)
+        work = self._running.get(key)
+        if work is None:
+            return update_tool_call(key, status="in_progress", title=call.title, content=changes)
+        work.call, work.changes = call, changes
+        return update_tool_call(key, status="in_progress", title=call.title, content=work.content)
 
     def verdicts(self, key: str) -> dict[str, Any]:
         """The hook runs about a call so far."""
@@ -221,27 +263,39 @@ class EditorNarration:
         work.call = replace(work.call, parameters=run.after)  # what is shown must be what would run
         work.changes = work.call.changes(self._former)
         call = work.call
-        return [update_tool_call(key, title=call.title, content=work.changes, raw_input=dict(call.parameters))]
+        return [update_tool_call(key, title=call.title, content=work.content, raw_input=dict(call.parameters))]
 
     def _finished(self, event: ToolFinished) -> list[SessionUpdate]:
         key = _key(event.id, event.agent_id)
         block = None if event.agent_id else self._find_call(event.id)
-        running = self._running.pop(key, None)
+        work = self._running.pop(key, None)
         begun: list[SessionUpdate] = []
-        if running is None:  # it never started, since a hook ended the turn
+        if work is None:  # it never started, since a hook ended the turn
             if block is None:
                 return []
-            running = _ShownWork(self.shown(block.name, block.parameters), ())
-            begun = [start(key, running.call, ())]
-        images = () if block is None else block.images
-        shown = outcome(running.call, event.result, success=event.success, images=images, changes=running.changes)
-        end = update_tool_call(key, status="completed" if event.success else "failed", content=shown)
+            work = _ShownWork(self.shown(block.name, block.parameters), ())
+            begun = [start(key, work.call, ())]
+        end = update_tool_call(
+            key, status="completed" if event.success else "failed", content=self._shown_at_end(event, key, work, block)
+        )
         facts = self.verdicts(key)
         if block is not None and block.error:
             facts["wave"]["error"] = block.error
+        if work.terminal and work.has_printed:
+            facts |= {**work.take_new(), "terminal_exit": _exit(work.terminal, event)}
         ended = end.model_copy(update={"field_meta": facts})
-        is_plan = event.success and running.call.name == "TodoWrite" and event.agent_id is None
-        return [*begun, ended, *([plan_of(running.call.parameters)] if is_plan else ())]
+        is_plan = event.success and work.call.name == "TodoWrite" and event.agent_id is None
+        return [*begun, ended, *([plan_of(work.call.parameters)] if is_plan else ())]
+
+    def _shown_at_end(
+        self, event: ToolFinished, key: str, work: _ShownWork, block: ToolBlock | None
+    ) -> Sequence[Content]:
+        images = () if block is None else block.images
+        words = outcome(work.call, event.result, success=event.success, images=images, changes=work.changes)
+        if not (work.terminal and work.has_printed):
+            return words
+        hooks_spoke = any(run.outcome not in _SILENT for run in self._runs[key])
+        return [*work.content, *(words if hooks_spoke else ())]
 
     def _named(self, event: Notice | Error) -> str:
         whose = self._types.get(event.agent_id or "")
@@ -251,3 +305,10 @@ class EditorNarration:
 def _key(call_id: str, agent_id: str | None) -> str:
     """Unique in the session: models number the calls of each subagent anew."""
     return f"{agent_id}/{call_id}" if agent_id else call_id
+
+
+def _exit(terminal: str, event: ToolFinished) -> dict[str, Any]:
+    """How a command ended, for its terminal. Only its result says so."""
+    codes = _EXIT_CODE.findall(event.result)
+    code = 0 if event.success else int(codes[-1]) if codes else None
+    return {"terminal_id": terminal, "exit_code": code, "signal": None}

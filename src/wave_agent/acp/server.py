@@ -15,6 +15,8 @@ from wave_agent.agent.options import Options
 from wave_agent.system.processes import kill_children
 
 SIGNALS: Mapping[signal.Signals, int] = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+LAST_ANSWERS = 1.0
+"""Seconds in which a client that closed stdin can still take answers."""
 Note = Callable[[str], None]
 
 
@@ -27,12 +29,14 @@ def serve(options: Options, environment: Mapping[str, str], note: Note) -> int:
 
 
 async def _serve(source: int, target: int, requests: EditorRequests) -> int:
-    connection = Connection(requests.handle, StdioTransport(source, target), listening=False)
+    transport = StdioTransport(source, target)
+    connection = Connection(requests.handle, transport, listening=False)
     requests.editor.connect(connection)
     listening = asyncio.create_task(connection.main_loop())
     ending = _Ending(listening)
     await asyncio.wait({listening})
     await requests.close()
+    await transport.settle(LAST_ANSWERS)
     await connection.close()
     return ending.status
 

@@ -74,7 +74,11 @@ class EditorSession:
             )
         )
         self._narration = EditorNarration(
-            cwd=self.agent.cwd, project=self.agent.project, find_call=self.agent.find_call, former=_former
+            cwd=self.agent.cwd,
+            project=self.agent.project,
+            find_call=self.agent.find_call,
+            former=_former,
+            terminals=editor.shows_terminals,
         )
         self._turn = asyncio.Lock()
         self._cancelled = 0

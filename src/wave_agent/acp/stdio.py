@@ -11,11 +11,13 @@ import queue
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import Any, NamedTuple, cast
 
 LARGEST = 64 << 20
 """Bytes of one message. Prompts may include files and images."""
 _CHUNK = 1 << 16
+_AFTER_STDERR = 3
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 
@@ -38,6 +40,8 @@ class StdioTransport:
         self._incoming: asyncio.Queue[bytes | _TooLong | None] = asyncio.Queue()
         self._outgoing: queue.SimpleQueue[_Outgoing] = queue.SimpleQueue()
         self._is_broken = False
+        self._owed = 0
+        self._paid = asyncio.Event()
         for work, descriptor in ((self._read, source), (self._write, target)):
             os.set_blocking(descriptor, True)
             threading.Thread(target=work, args=(descriptor,), daemon=True).start()
@@ -50,17 +54,29 @@ class StdioTransport:
         sent: asyncio.Future[None] = self._loop.create_future()
         self._outgoing.put(_Outgoing(line, sent))
         await sent
+        if "method" not in message and message.get("id") is not None:
+            self._owed -= 1
+            self._paid.set()
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message; None at the end of the input, or once nothing can be sent any more."""
         while (line := await self._incoming.get()) is not None:
             message, problem = _parsed(line, self._largest)
             if message is not None:
+                self._owed += "method" in message and message.get("id") is not None
                 return message
             if problem:
                 with suppress(ConnectionError):
                     await self.send({"jsonrpc": "2.0", "id": None, "error": problem})
         return None
+
+    async def settle(self, seconds: float) -> None:
+        """Waits until every request has its answer, if the client takes them in that time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._owed > 0 and not self._is_broken:
+                    self._paid.clear()
+                    await self._paid.wait()
 
     async def close(self) -> None:
         """Nothing to do: both threads end with the process."""
@@ -159,9 +175,9 @@ def _sound_answer(message: dict[str, Any]) -> dict[str, Any]:
 def take_over_stdio() -> tuple[int, int]:
     """Stdin and stdout for the protocol alone: what else reads gets nothing, and what else prints goes to stderr.
 
-    To be called before anything else opens files, which would get the number of a closed descriptor.
+    To be called before anything else opens files, which would get the number of a closed descriptor, as a copy would.
     """
-    source, target = os.dup(0), os.dup(1)
+    source, target = (fcntl(one, F_DUPFD_CLOEXEC, _AFTER_STDERR) for one in (0, 1))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(2 if _is_open(2) else nothing, 1)

@@ -59,6 +59,11 @@ class ShownCall(Struct, frozen=True, kw_only=True):
         return KINDS.get(self.name, "other")
 
     @property
+    def prints(self) -> bool:
+        """It prints while it runs."""
+        return self.name == "Bash"
+
+    @property
     def title(self) -> str:
         about = self._about()
         said = about if self.name == "Bash" and about else f"{one_line(self.name, 60)} {about}".rstrip()
