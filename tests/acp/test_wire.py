@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.acp.editor import started, turning_away, when_offered
 from tests.cli.project import WAVE, Project
 from tests.waiting import number_in, until
 from wave_agent.testing import RecordingModelServer, Reply, call
+from wave_agent.testing.model_server import Hang
 
 
 @pytest.fixture
@@ -152,6 +154,19 @@ def test_a_prompt_of_ten_megabytes_arrives_whole(project: Project) -> None:
         status, _, err = client.end()
     assert server.requests[0].body["messages"][-1]["content"] == text.strip()
     assert (answer["result"]["stopReason"], status, err) == ("end_turn", 0, "")
+
+
+def test_a_cancel_right_behind_its_prompt_is_not_lost(project: Project) -> None:
+    with serving(*[Hang()] * 8, "Later.") as server:
+        client = Client(project, server)
+        session = client.new()
+        for number, delay in enumerate([0, 0, 0.001, 0.003, 0.01, 0.03, 0.1], 10):
+            prompt = [{"type": "text", "text": f"Go {number}"}, {"type": "image", "mimeType": "image/png", "data": ""}]
+            client.send({"id": number, "method": "session/prompt", "params": {"sessionId": session, "prompt": prompt}})
+            time.sleep(delay)  # not to wait for something: at each of these moments it has come to another place
+            client.send({"method": "session/cancel", "params": {"sessionId": session}})
+            assert client.answer(number)["result"]["stopReason"] == "cancelled"
+        assert client.end() == (0, "", "")
 
 
 def test_a_line_that_is_too_long_is_refused_and_skipped(project: Project) -> None:

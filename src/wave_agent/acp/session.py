@@ -83,6 +83,7 @@ class EditorSession:
         self._turn = asyncio.Lock()
         self._cancelled = 0
         """How many times the editor has cancelled: whatever waited then does not begin any more."""
+        self._work: asyncio.Task[Result] | None = None
         self._pictures = 0
         self._mode = self.agent.permission_mode
         self._commands: list[AvailableCommand] | None = None
@@ -119,34 +120,38 @@ class EditorSession:
         """Raises `TurnFailedError`."""
         before = self._cancelled
         async with self._turn:
-            if before != self._cancelled:
+            self._narration.begin()
+            result = await self._run(prompt, before)
+            if result is None:
                 return PromptResponse(stop_reason="cancelled")
-            return await self._answer(prompt)
-
-    async def _answer(self, prompt: EditorPrompt) -> PromptResponse:
-        agent = self.agent
-        self._narration.begin()
-        if self._is_new and (words := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks)):
-            self._updates.put_nowait(notice(words, "info"))
-        self._is_new = False
-        files = await asyncio.to_thread(self._store, prompt.pictures)
-        known = len(agent.messages)
-        result = await agent.send_message(
-            prompt.text, expand=True, complete=partial(with_attachments, prompt, [str(file) for file in files])
-        )
-        if not _was_accepted(agent, known):  # a hook refused it, so nothing of it may stay
-            for file in files:
-                file.unlink(missing_ok=True)
-        for update in self._narration.last(result.error if result.status == "error" else None):
-            self._updates.put_nowait(update)
-        self._tell_offers()
-        if agent.context.used and agent.context.window:
-            usage = UsageUpdate(session_update="usage_update", used=agent.context.used, size=agent.context.window)
-            self._updates.put_nowait(usage)
-        await self._updates.join()
+            for update in self._narration.last(result.error if result.status == "error" else None):
+                self._updates.put_nowait(update)
+            self._tell_offers()
+            await self._updates.join()
         if result.status == "error":
             raise TurnFailedError(result.error or "The turn failed without giving a reason.")
         return self._response(result)
+
+    async def _run(self, prompt: EditorPrompt, before: int) -> Result | None:
+        """None if it was cancelled before it began. A prompt that is not accepted leaves no pictures behind."""
+        agent = self.agent
+        if self._is_new and (words := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks)):
+            self._updates.put_nowait(notice(words, "info"))
+        self._is_new = False
+        known = len(agent.messages)
+        files = await asyncio.to_thread(self._store, prompt.pictures)
+        try:
+            if before != self._cancelled:
+                return None
+            complete = partial(with_attachments, prompt, [str(file) for file in files])
+            self._work = asyncio.create_task(agent.send_message(prompt.text, expand=True, complete=complete))
+            await asyncio.wait({self._work})
+            return None if self._work.cancelled() else self._work.result()
+        finally:
+            self._work = None
+            if not _was_accepted(agent, known):
+                for file in files:
+                    file.unlink(missing_ok=True)
 
     def _response(self, result: Result) -> PromptResponse:
         used = result.usage
@@ -184,6 +189,8 @@ class EditorSession:
         """Ends the running prompt, and those that wait for it."""
         self._cancelled += 1
         self.agent.interrupt()
+        if self._work is not None and not self.agent.busy:  # it has not come to what an interrupt ends
+            self._work.cancel()
 
     # ------------------------------------------------------------------------------------------------------------ modes
 
@@ -202,6 +209,9 @@ class EditorSession:
     def _tell_offers(self) -> None:
         """What has changed since the editor was last told."""
         self._tell_mode()
+        context = self.agent.context
+        if context.used and context.window:
+            self._updates.put_nowait(UsageUpdate(session_update="usage_update", used=context.used, size=context.window))
         commands = commands_of(self.agent)
         if commands != self._commands and (commands or self._commands):
             self._updates.put_nowait(update_available_commands(commands))
