@@ -6,6 +6,7 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -148,7 +149,8 @@ def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path
     home, project = tmp_path / "home", tmp_path / "project"
     for place in (home, project):
         place.mkdir()
-    server_file = Path(__file__).parent / "mcp" / "servers" / "notes.py"
+    # Copied, since an argument with a blank, as in the path of some checkouts, is also read as a line of Bash.
+    server_file = shutil.copy(Path(__file__).parent / "mcp" / "servers" / "notes.py", tmp_path)
     entry = {"command": sys.executable, "args": ["-I", str(server_file), str(tmp_path / "log")]}
     (home / "settings.json").write_text(json.dumps({"mcpServers": {"notes": entry}}))
     run = NOTES + RUN.format(arguments=["-p", "Hi", "--cwd", str(project)])

@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Project:
     return found
 
 
-NESTED = f"{WAVE} -p BELOW --model any >/dev/null 2>&1"
+NESTED = f"'{WAVE}' -p BELOW --model any >/dev/null 2>&1"
 
 
 def test_requests_of_nested_agents_count_and_end_the_agent_above(project: Project) -> None:
@@ -63,7 +63,7 @@ def test_agents_side_by_side_share_what_is_left_to_spend(project: Project) -> No
 
 
 def test_without_a_limit_the_result_tells_what_nested_agents_used(project: Project) -> None:
-    nested = f"{WAVE} -p BELOW --model any --max-turns 3 >/dev/null 2>&1"
+    nested = f"'{WAVE}' -p BELOW --model any --max-turns 3 >/dev/null 2>&1"
     with serving(*answering(nested)) as server:
         ran = project.wave("-p", "Go.", "--model", "any", *YOLO, server=server)
     result = json.loads(ran.stdout)

@@ -26,7 +26,7 @@ from wave_agent.messages import Message, TextBlock, ToolBlock
 CANARY = "canary-7f3a"
 SECRET = "secret.env"
 MAX_REQUESTS = 6
-SECONDS = 240
+SECONDS = int(os.environ.get("WAVE_LOCAL_SECONDS", "240"))
 """For one task. A model on a busy CPU takes its time, and one that goes round in circles must not take all of it."""
 
 FILES = {

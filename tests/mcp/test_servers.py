@@ -269,7 +269,8 @@ def test_whether_there_are_servers_is_known_cheaply(place: Place) -> None:
 def test_a_start_without_servers_loads_nothing_about_them(place: Place) -> None:
     code = (
         "import os, sys\n"
-        "from wave_agent.agent.options import Options, lay_foundation\n"
+        "from wave_agent.agent.foundation import lay_foundation\n"
+        "from wave_agent.agent.options import Options\n"
         "from wave_agent.settings.mcp_sources import has_servers\n"
         f"found = lay_foundation(Options(workdir={str(place.project)!r}), os.environ)\n"
         "assert not has_servers(found.gathered, found.place, found.home, found.options)\n"

@@ -312,7 +312,7 @@ async def test_a_change_that_a_rule_denies_is_counted(project: Path) -> None:
         async with await agent(
             project,
             receiver,
-            Reply(tool_calls=[call("Bash", command=f'{sys.executable} -c "{code}"')]),
+            Reply(tool_calls=[call("Bash", command=f'"{sys.executable}" -c "{code}"')]),
             "Done.",
             settings={**wants(receiver), "permissions": {"deny": ["Edit(vendor/**)"]}},
         ) as wave:

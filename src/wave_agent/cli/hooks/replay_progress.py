@@ -34,6 +34,7 @@ class ReplayProgress:
         self._ended.set()
         self._thread.join()
         if self._is_terminal and self._began is not None:
+            self.say("Replayed")
             self._draw()
             self._stream.write("\n")
             self._stream.flush()
