@@ -89,3 +89,10 @@ def test_it_lists_and_continues_a_session(project: Project) -> None:
     assert created.returncode == 0, created
     prompts = [one["content"] for one in server.requests[-1].body["messages"] if one["role"] == "user"]
     assert (first.returncode, second.returncode, prompts) == (0, 0, ["One", "Two"]), (first, second)
+
+
+def test_approving_everything_stores_no_rule(project: Project) -> None:
+    with RecordingModelServer.in_thread([Reply(tool_calls=[call("Bash", command="touch ran")]), "Done."]) as server:
+        acpx(project, server, "--approve-all", "exec", "Go")
+    assert (project.directory / "ran").exists()
+    assert [one for one in project.home.glob("*.json") if "touch" in one.read_text()] == []
