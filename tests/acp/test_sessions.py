@@ -361,6 +361,28 @@ async def test_sessions_are_listed_loaded_resumed_and_closed(project: Project) -
     assert {one.session_update for one in editor.updates[before:]} <= {"agent_message_chunk", "usage_update"}
 
 
+async def test_sessions_are_listed_by_directory_or_all_together_in_pages(project: Project) -> None:
+    (project.directory / "sub").mkdir()
+    places = [project.directory, project.directory / "sub"]
+    with serving(*["Hello."] * 2) as server:
+        async with started(project, server) as editor:
+            for place in places:
+                opened = await editor.agent.new_session(cwd=str(place), mcp_servers=[])
+                await editor.prompt(opened.session_id, f"In {place.name}")
+    for number in range(55):  # as many older ones as make a second page
+        path = next(project.home.glob("projects/*/*.jsonl"))
+        path.with_name(f"copy-{number}.jsonl").write_text(path.read_text())
+    async with started(project, None) as editor:
+        for place in places:
+            for one in (await editor.agent.list_sessions(cwd=str(place))).sessions:
+                assert (one.cwd, one.title) == (str(place), f"In {place.name}")
+        page = await editor.agent.list_sessions()
+        assert len(page.sessions) == 50
+        rest = await editor.agent.list_sessions(cursor=page.next_cursor)
+    assert (len(rest.sessions), rest.next_cursor) == (7, None)
+    assert {one.cwd for one in (*page.sessions, *rest.sessions)} == set(map(str, places))
+
+
 async def test_a_session_whose_agent_was_killed_can_be_loaded(project: Project) -> None:
     command = "echo $$ > pid; exec sleep 600"
     with serving(Reply(tool_calls=[call("Bash", command=command)]), "Second.") as server:

@@ -1,7 +1,8 @@
 """What an editor can ask for, by method: each request is a model of the SDK, and so is each answer."""
 
+import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -48,8 +49,10 @@ from wave_agent.acp.prompt import PromptError, read_prompt
 from wave_agent.acp.session import EditorSession
 from wave_agent.agent.options import Options, locate_for
 from wave_agent.errors import MissingPathError, WaveError
-from wave_agent.sessions.index import list_sessions
-from wave_agent.sessions.transcript import is_session_id
+from wave_agent.replay.selection import all_sessions
+from wave_agent.sessions.index import SessionSummary, session_files, summaries
+from wave_agent.sessions.transcript import is_session_id, transcripts
+from wave_agent.system.private_files import wave_home
 from wave_agent.text import one_line
 
 PAGE = 50
@@ -195,22 +198,31 @@ class EditorRequests:
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             raise RequestError(INVALID_PARAMS, f'"{one_line(cursor, 60)}" is not a cursor of an earlier answer.')
         first = int(cursor)
-        place, home = locate_for(replace(self._options, workdir=request.cwd), self._environment)
-        found = list_sessions(home, place.directory, first + PAGE + 1)
-        page = list(islice(found, first, first + PAGE))
+        found = await asyncio.to_thread(self._recorded, request.cwd, first)
         return ListSessionsResponse(
             sessions=[
                 SessionInfo(
                     session_id=one.session_id,
-                    cwd=place.directory,
+                    cwd=one.cwd,
                     title=one_line(one.first_prompt, 100) or None,
                     updated_at=one.to_dict()["modified"],
                 )
-                for one in page
-                if not one.host
+                for one in found[:PAGE]
             ],
-            next_cursor=str(first + PAGE) if len(found) > first + PAGE else None,
+            next_cursor=str(first + PAGE) if len(found) > PAGE else None,
         )
+
+    def _recorded(self, cwd: str | None, first: int) -> list[SessionSummary]:
+        """A page of the sessions that were started in this directory, or anywhere, and one more if there are more."""
+        own = (one for one in self._all(cwd) if one.cwd and not one.host)
+        return list(islice(own, first, first + PAGE + 1))
+
+    def _all(self, cwd: str | None) -> Iterator[SessionSummary]:
+        if cwd is None:
+            return summaries(all_sessions(wave_home(self._environment)))
+        place, home = locate_for(replace(self._options, workdir=cwd), self._environment)
+        found = summaries(session_files(transcripts(home, place.directory)))
+        return (one for one in found if one.cwd == place.start)
 
     async def _close(self, request: CloseSessionRequest) -> CloseSessionResponse:
         session = self._session(request.session_id)
