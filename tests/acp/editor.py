@@ -166,6 +166,7 @@ class Editor:
         async with asyncio.timeout(60):
             while not self.of_kind("tool_call"):
                 await self.prompt(session_id, "Call it.")
+                await asyncio.sleep(0.1)
 
     async def new(self, project: Project, **more: Any) -> str:
         opened = await self.agent.new_session(cwd=str(project.directory), mcp_servers=[], **more)

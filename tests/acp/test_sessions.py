@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import sys
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,14 @@ async def test_a_hook_that_ends_the_turn_says_why(project: Project) -> None:
     assert "reason-7" in editor.said
     seen = editor.call("Read")
     assert (seen["kind"], seen["locations"][0]["path"]) == ("read", str(project.directory / "note.txt"))
+
+
+async def test_a_turn_that_reaches_its_limit_says_so(project: Project) -> None:
+    with serving(Reply(tool_calls=[call("Glob", pattern="*")]), "Never.") as server:
+        async with started(project, server, "--max-turns", "1") as editor:
+            response = await editor.prompt(await editor.new(project), "Go")
+    assert (len(server.requests), response.stop_reason) == (1, "max_turn_requests")
+    assert "> **Wave:** " in editor.said
 
 
 async def test_an_edit_is_shown_as_a_change_and_asked_about_as_one(project: Project) -> None:
@@ -455,7 +464,7 @@ async def test_a_form_of_a_server_is_shown_by_an_editor_that_can(project: Projec
     capabilities = ClientCapabilities(elicitation=elicitation if can else None)
     servers = {"mcpServers": {"forms": {"command": sys.executable, "args": [str(HOSTILE), "legacy"]}}}
     flags = ("--mcp-config", json.dumps(servers), "--permission-mode", "bypassPermissions")
-    with serving(*[when_offered(call("mcp__forms__elicit"))] * 40) as server:
+    with RecordingModelServer.in_thread(repeat(when_offered(call("mcp__forms__elicit")))) as server:
         async with started(project, server, *flags, capabilities=capabilities) as editor:
             await editor.prompt_until_called(await editor.new(project))
     answered = {"action": "accept", "content": {"name": "Ada"}} if can else {"action": "decline"}

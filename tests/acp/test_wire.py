@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +255,7 @@ async def test_a_tool_of_a_server_of_the_editor_can_be_called(project: Project) 
         name="clock", command=sys.executable, args=["-m", "mcp_server_time", "--local-timezone", "UTC"], env=[]
     )
     made = call("mcp__clock__get_current_time", timezone="UTC")
-    with serving(*[when_offered(made)] * 40) as server:
+    with RecordingModelServer.in_thread(repeat(when_offered(made))) as server:
         async with started(project, server, "--permission-mode", "bypassPermissions") as editor:
             opened = await editor.agent.new_session(cwd=str(project.directory), mcp_servers=[time_server])
             await editor.prompt_until_called(opened.session_id)
