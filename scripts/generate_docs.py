@@ -1,7 +1,7 @@
 """Generates the tables in the docs, and the files in `schemas/`, from the program's own data.
 
-`--check` only reports whether they are up to date. A generated part of a document is between `<!-- generated: NAME -->`
-and `<!-- end -->`.
+`--check` only reports whether they are up to date. A generated part of a document is between
+`<!-- generated: NAME ARGUMENTS -->` and `<!-- end -->`.
 """
 
 import ast
@@ -9,11 +9,15 @@ import json
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import cli_pages
 import hosts_page
+import message_pages
+import python_pages
 
 from wave_agent.cli.main import wave
 from wave_agent.cli.quick import HELP_FILE, WIDE
@@ -39,7 +43,7 @@ from wave_agent.settings.mcp_keys import MCP_SETTINGS
 from wave_agent.settings.values import VALUES
 from wave_agent.telemetry.vocabulary import METRICS, SPANS
 from wave_agent.tools.base import SCHEMAS, Tool
-from wave_agent.tools.registry import builtin_tools
+from wave_agent.tools.registry import builtin_tools, every_tool
 from wave_agent.workshop.cases import CHECKS
 from wave_agent.workshop.schemas import all_schemas
 
@@ -207,6 +211,14 @@ def guard_hosts() -> str:
     return table(["host", "", "deny", "ask", "rewrite", "context before a tool", "events"], rows)
 
 
+def host_names(host: str) -> str:
+    """The names of another agent's events and tools, and ours."""
+    row = HOSTS[host]
+    events = [[code(theirs), code(ours), "event"] for theirs, ours in row.events.items() if theirs != ours]
+    tools = [[code(theirs), code(tool.name), "tool"] for theirs, tool in row.tools.items() if theirs != tool.name]
+    return table([f"in {row.title}", "in Wave", "is"], [*events, *tools])
+
+
 def modes() -> str:
     kinds = {
         ToolKind.READS: "reading",
@@ -260,6 +272,26 @@ def telemetry_metrics() -> str:
 def providers() -> str:
     rows = [[one.name, code(*one.keys), code(one.url_variable), code(one.url), code(*one.apis)] for one in PROVIDERS]
     return table(["provider", "key", "URL variable", "its own server", "APIs"], rows)
+
+
+def tools() -> str:
+    """The built-in tools, with the inputs that hooks see."""
+    rows = []
+    for tool in every_tool():
+        schema = Tool.schema(tool)
+        needed = schema.get("required", [])
+        inputs = [code(name) if name in needed else f"`{name}`?" for name in schema["properties"]]
+        does = re.split(r"(?<=\.)\s", tool.description)[0].replace("*", "\\*")
+        rows.append([code(tool.name), ", ".join(inputs), tool.kind, does])
+    return table(["tool", "input", "kind", "what it does"], rows)
+
+
+def message_areas() -> str:
+    texts = message_pages.texts_by_area()
+    rows = [
+        [f"[{area.title}](messages/{name}.md)", str(len(texts[name]))] for name, area in message_pages.AREAS.items()
+    ]
+    return table(["page", "messages"], rows)
 
 
 def checks() -> str:
@@ -355,22 +387,15 @@ def attacks() -> str:
     return f"{told}\n\n{table(['class', 'attempts', 'get through', 'file'], rows)}"
 
 
-WAYS = {"reads": "Read a file", "writes": "Change or delete a file", "hosts": "Reach a host"}
-
-
-def ways() -> str:
-    """The ways in tests/effects, and whether each is seen before it runs."""
-    parts: list[str] = []
-    for name, title in WAYS.items():
-        found = tomllib.loads((ROOT / "tests" / "effects" / f"{name}.toml").read_text())["way"]
-        unseen = sum(way.get("unseen", False) for way in found)
-        lines = [way["line"].replace("\n", "⏎") for way in found]
-        shown = [f"`` {line} ``" if "`" in line else code(line) for line in lines]
-        seen = ["not complete" if way.get("unseen") else "seen" for way in found]
-        rows = zip(shown, seen, strict=True)
-        parts += [f"### {title}", f"{len(found) - unseen} of {len(found)} are seen."]
-        parts.append(table(["line", "before it runs"], rows))
-    return "\n\n".join(parts)
+def ways(name: str) -> str:
+    """The ways in a file of tests/effects, and whether each is seen before it runs."""
+    found = tomllib.loads((ROOT / "tests" / "effects" / f"{name}.toml").read_text())["way"]
+    unseen = sum(way.get("unseen", False) for way in found)
+    lines = [way["line"].replace("\n", "⏎") for way in found]
+    shown = [f"`` {line} ``" if "`" in line else code(line) for line in lines]
+    seen = ["not complete" if way.get("unseen") else "seen" for way in found]
+    rows = zip(shown, seen, strict=True)
+    return f"{len(found) - unseen} of {len(found)} are seen.\n\n{table(['line', 'before it runs'], rows)}"
 
 
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -473,47 +498,84 @@ def hosts_overhead() -> str:
     return hosts_page.overhead(_hosts()[0])
 
 
-def rooms() -> str:
-    """The contract, highest first, as a picture."""
+def room_names() -> list[str]:
+    """As in the contract, highest first."""
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     contract = next(one for one in linter["contracts"] if one["id"] == "rooms")
+    return re.findall(r"\w+", " ".join(contract["layers"]))
+
+
+def _claude() -> tuple[str, list[dict[str, Any]]]:
+    """The version of Claude Code in the recording, and the situations."""
+    place = ROOT / "tests" / "claude"
+    version = json.loads((place / "recorded.json").read_text())["version"]
+    return version, tomllib.loads((place / "situations.toml").read_text())["situation"]
+
+
+def claude_summary() -> str:
+    version, found = _claude()
+    counts = Counter(one.get("result", "same") for one in found)
+    kinds = ("same", "stricter", "different", "looser")
+    shown = table(["in Wave", "situations"], [[kind, str(counts[kind])] for kind in kinds])
+    return f"{shown}\n\nCompared with version {version}, in {len(found)} situations."
+
+
+def claude_differences() -> str:
+    order = ("looser", "different", "stricter")
+    found = [one for one in _claude()[1] if one.get("result", "same") in order]
+    rows = [[one["about"], one["name"], one["result"], one["reason"]] for one in found]
+    return table(["about", "situation", "Wave is", "why"], sorted(rows, key=lambda row: order.index(row[2])))
+
+
+def rooms() -> str:
+    """The contract as a picture."""
     lines: list[str] = []
-    for layer in contract["layers"]:
-        for name in re.findall(r"\w+", layer):
-            room = PACKAGE / name / "__init__.py"
-            lines.append(f" {name:<14}{summary(room if room.exists() else PACKAGE / f'{name}.py')}")
+    for name in room_names():
+        room = PACKAGE / name / "__init__.py"
+        lines.append(f" {name:<14}{summary(room if room.exists() else PACKAGE / f'{name}.py')}")
     return "\n".join(["```text picture", *lines, "```"])
 
 
-def modules() -> str:
-    """A table for each room: its modules, each with what its docstring promises."""
+def modules(first: str, last: str) -> str:
+    """For each room from `first` down to `last` a table of its modules, each with what its docstring promises."""
+    names = room_names()
     tables: list[str] = []
-    for room in sorted(file.parent for file in PACKAGE.rglob("__init__.py") if file.parent != PACKAGE):
-        inside = room.relative_to(PACKAGE)
-        files = sorted(file for file in room.glob("*.py") if file.stem != "__init__")
-        if files:
-            rows = [[code(file.stem), summary(file)] for file in files]
-            tables.append(f"### `{inside}/`\n\n{table(['module', 'what it holds'], rows)}")
+    for name in names[names.index(first) : names.index(last) + 1]:
+        for room in sorted(file.parent for file in (PACKAGE / name).rglob("__init__.py")):
+            files = sorted(file for file in room.glob("*.py") if file.stem != "__init__")
+            if files:
+                rows = [[code(file.stem), summary(file)] for file in files]
+                inside = room.relative_to(PACKAGE).as_posix()
+                tables.append(f"## `{inside}/`\n\n{table(['module', 'what it holds'], rows)}")
     return "\n\n".join(tables)
 
 
-PARTS: dict[str, Callable[[], str]] = {
+PARTS: dict[str, Callable[..., str]] = {
     part.__name__: part
     for part in (
         *(events, absent, verdicts, fields, words, stdin, effects, arguments, failures, layers, modes, settings),
-        *(guard_hosts, hosts_summary, hosts_situations, hosts_remaining, hosts_runs, hosts_overhead, providers),
+        *(
+            guard_hosts,
+            host_names,
+            hosts_summary,
+            hosts_situations,
+            hosts_remaining,
+            hosts_runs,
+            hosts_overhead,
+            providers,
+        ),
         *(export_tables, questions),
         *(checks, keys, commands, lint_codes, lint_levels, recipes, performance, attacks, dialects, compatibility),
-        *(public_settings, asking),
+        *(public_settings, asking, tools, message_areas, claude_summary, claude_differences),
         *(rooms, modules, ways),
         *(telemetry_spans, telemetry_metrics),
     )
 }
-PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"(<!-- generated: (\w+)((?: \w+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def generated(text: str) -> str:
-    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", text)
+    return PART.sub(lambda part: f"{part[1]}\n{PARTS[part[2]](*part[3].split())}\n\n{part[4]}", text)
 
 
 def usage() -> str:
@@ -526,13 +588,27 @@ def tool_schemas() -> str:
     return json.dumps({tool.name: Tool.schema(tool) for tool in builtin_tools()}, indent=1) + "\n"
 
 
+def reference() -> dict[Path, str]:
+    """The pages that are generated as a whole."""
+    kinds = {"reference": {**cli_pages.pages(), **python_pages.pages()}, "messages": message_pages.pages()}
+    return {ROOT / "docs" / place / name: text for place, pages in kinds.items() for name, text in pages.items()}
+
+
 def wanted() -> dict[Path, str | None]:
     """The expected content of each file; None: it should not exist."""
+    pages = reference()
     documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    old_pages = [file for file in documents if {"reference", "messages"} & {*file.parts[:-1]} and file not in pages]
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
     own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage(), PACKAGE / "tools" / SCHEMAS: tool_schemas()}
-    return {**{file: generated(file.read_text()) for file in documents}, **schemas, **dict.fromkeys(left), **own}
+    return {
+        **{file: generated(file.read_text()) for file in documents},
+        **schemas,
+        **dict.fromkeys([*left, *old_pages]),
+        **pages,
+        **own,
+    }
 
 
 def write(file: Path, text: str | None) -> None:

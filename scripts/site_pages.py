@@ -1,8 +1,9 @@
 """What the documentation site does differently from the files in `docs/`. MkDocs calls these functions; see mkdocs.yml.
 
 The pages are written to be read in the repository as well. So links to files outside `docs/` lead to copies of them in
-the site, and what follows the language of a code block (`file=NAME`, `picture`), which is for the tests, becomes a
-title or nothing.
+the site, and what follows the language of a code block, which is for the tests, becomes a title (`file=NAME`), another
+language (`as=NAME`) or nothing (`picture`). In cells of tables, GitHub wants a `|` escaped even in
+code, and MkDocs does not.
 """
 
 import posixpath
@@ -17,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
+    "SECURITY.md": "reporting.md",
     "examples/README.md": "examples/index.md",
     "tests/conformance/README.md": "conformance.md",
     **{
@@ -28,6 +31,8 @@ OUTSIDE = {
 """Files of the repository that the site contains, and their places in it."""
 
 _FENCE = re.compile(r"^(?P<fence> *`{3,})(?P<language>\w+) (?P<words>[^`\n]+)$", re.MULTILINE)
+_ROW = re.compile(r"^ *\|.*\|$", re.MULTILINE)
+_CODE = re.compile(r"`[^`\n]+`")
 _LINK = re.compile(r"\]\((?P<path>[^)#:\s]+)(?P<anchor>(?:#[^)\s]*)?)\)")
 
 
@@ -40,13 +45,15 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     place: str = page.file.src_uri
     source = next((source for source, its_place in OUTSIDE.items() if its_place == place), f"docs/{place}")
+    markdown = _ROW.sub(lambda row: _CODE.sub(lambda span: span[0].replace("\\|", "|"), row[0]), markdown)
     return _FENCE.sub(_fence, _LINK.sub(lambda link: _link(link, source, place), markdown))
 
 
 def _fence(fence: re.Match[str]) -> str:
     file = re.search(r"file=(\S+)", fence["words"])
     title = f' title="{file[1]}"' if file else ""
-    return fence["fence"] + fence["language"] + title
+    language = re.search(r"as=(\w+)", fence["words"])
+    return fence["fence"] + (language[1] if language else fence["language"]) + title
 
 
 def _link(link: re.Match[str], source: str, place: str) -> str:

@@ -25,12 +25,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+import click
 import pytest
 
 import wave_agent
+import wave_agent.hooks
+import wave_agent.testing
 from tests.rows import rows
 from wave_agent import Agent, Callbacks, PermissionRequest, Result
 from wave_agent.agent.turn import TurnStatus
+from wave_agent.cli.main import wave
 from wave_agent.events import Event
 from wave_agent.formats.yaml_json import parse_yaml
 from wave_agent.hooks.definitions import Layer
@@ -43,6 +47,9 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / 
 LANGUAGES = ("bash", "console", "json", "jsonl", "python", "text", "yaml")
 SETTING_UP = ("cd", "export", "git", "pip", "pipx", "uv", "uvx")
 """Commands that a console may show and nobody runs: they need the network, or mean something only to the reader."""
+
+OF_OTHERS = (".gemini/",)
+"""Settings of agents whose hooks Wave does not read."""
 
 NOT_FOR_THE_GUIDE = ("from_options",)
 
@@ -224,7 +231,8 @@ def test_json_blocks_parse_and_settings_have_no_findings(document: Path) -> None
                 json.loads(line)
         if block.language == "json":
             value = json.loads(block.text)
-            if isinstance(value, dict) and isinstance(value.get("hooks"), dict):
+            is_ours = not (block.file or "").startswith(OF_OTHERS)
+            if is_ours and isinstance(value, dict) and isinstance(value.get("hooks"), dict):
                 settings = merge_settings([parse_settings(block.text, Layer.PROJECT, block.place)])
                 assert [str(issue) for issue in settings.issues] == []
                 assert settings.hooks.hooks, f"{block.place}: these settings define no hook"
@@ -340,6 +348,34 @@ def test_links_lead_somewhere(document: Path) -> None:
     assert broken == []
 
 
+NAMED = re.compile(r"\bdocs/[\w./-]+\.md(?:#[\w-]+)?")
+LONGEST = 310
+"""Lines of a page that a person reads from top to bottom."""
+
+
+def test_pages_that_the_program_and_the_scripts_name_exist() -> None:
+    sources = [
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / "scripts").glob("*.py"),
+        ROOT / "Makefile",
+        ROOT / "pyproject.toml",
+    ]
+    named = {name for source in sources for name in NAMED.findall(source.read_text())}
+    assert len(named) > 3
+    for name in sorted(named):
+        path, _, anchor = name.partition("#")
+        assert (ROOT / path).is_file(), name
+        assert not anchor or anchor in anchors_of((ROOT / path).read_text()), name
+
+
+def test_no_page_is_longer_than_a_readers_patience() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    generated = (ROOT / "docs" / "reference", ROOT / "docs" / "messages")
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if not page.is_relative_to(generated[0])]
+    lengths = {page: len(page.read_text().splitlines()) for page in pages if not page.is_relative_to(generated[1])}
+    assert [page.name for page, length in lengths.items() if length > LONGEST] == []
+
+
 # -------------------------------------------------------------------------------------------------- nothing is left out
 
 
@@ -355,12 +391,47 @@ def test_the_guide_to_the_sdk_names_everything_there_is() -> None:
     shown = [*Result.__struct_fields__, *Callbacks.__struct_fields__, *PermissionRequest.__struct_fields__]
     events = [event.__name__ for event in get_args(Event)]
     names = {*arguments, *methods, *shown, *events, *TurnStatus, *wave_agent.__all__}
-    assert sorted(names - code_in(ROOT / "docs" / "sdk.md")) == []
+    pages = [ROOT / "docs" / "sdk.md", *(ROOT / "docs" / "sdk").glob("*.md")]
+    assert sorted(names - set.union(*map(code_in, pages))) == []
+
+
+def commands_below(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
+            yield from commands_below(below, f"{name} {word}")
+
+
+def test_the_reference_has_every_command_with_every_option() -> None:
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").rglob("*.md"))
+    sections = {part.partition("\n")[0]: part for part in pages.split("\n## ")}
+    missing = [
+        f"{name} {option}"
+        for name, command in commands_below(wave, "wave")
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+        for option in parameter.opts
+        if not re.search(rf"^\| `[^`]*{option}(?![\w-])", sections.get(name, ""), re.MULTILINE)
+    ]
+    assert missing == []
+    assert len(sections) > 40
+
+
+def test_the_reference_has_every_public_name_of_the_package() -> None:
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference" / "python").glob("*.md"))
+    headings = re.findall(r"^## (\w+)$", pages, re.MULTILINE)
+    public = {*wave_agent.__all__, *wave_agent.hooks.__all__, *wave_agent.testing.__all__}
+    events = {event.__name__ for event in get_args(Event)}
+    assert sorted(headings) == sorted(public | events | {"HookRun", "event_to_dict"})
 
 
 def test_the_map_names_every_room_and_only_files_that_exist() -> None:
     package = ROOT / "src" / "wave_agent"
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    pages = [ROOT / "docs" / "architecture.md", *(ROOT / "docs" / "architecture").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
     rooms = [path.name for path in package.iterdir() if (path / "__init__.py").exists()]
     assert [room for room in rooms if f"`{room}/`" not in text] == []
     named = re.findall(rf"`((?:{'|'.join(rooms)})/[a-z_/]+)`", text)

@@ -1,4 +1,4 @@
-"""The guard in docs/hooks.md keeps what it promises."""
+"""The guard in docs/hooks/input.md keeps what it promises."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from wave_agent import Agent
 from wave_agent.testing import Reply, ScriptedModel, call
 
-DOCS = Path(__file__).parents[2] / "docs" / "hooks.md"
+DOCS = Path(__file__).parents[2] / "docs" / "hooks" / "input.md"
 READ = [
     call("Read", file_path=".env"),
     call("Grep", pattern="TOKEN"),

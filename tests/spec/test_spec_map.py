@@ -1,5 +1,5 @@
-"""`docs/spec-map.md` and the tests agree: every part of the specifications is in the map, the tests that it names for a
-part are exactly those that cover it, and every name in it exists."""
+"""`docs/spec-map.md` with the pages below it, and the tests agree: every part of the specifications is in the map, the
+tests that it names for a part are exactly those that cover it, and every name in it exists."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -12,7 +12,8 @@ import pytest
 from tests.rows import rows
 
 HERE = Path(__file__).parent
-MAP = (HERE.parent.parent / "docs" / "spec-map.md").read_text()
+DOCS = HERE.parent.parent / "docs"
+MAP = "\n".join((DOCS / page).read_text() for page in ("spec-map.md", "spec-map/012.md", "spec-map/names.md"))
 SPEC_011, SPEC_012 = MAP.split("\n## 012")[0], "## 012" + MAP.split("\n## 012")[1]
 NAMES = sorted(set(re.findall(r"`(wave_agent[\w.]*)`", MAP)))
 TEST = re.compile(r"`(?P<name>test_\w+)(?:\[(?P<row>[^`]+)\])?`")

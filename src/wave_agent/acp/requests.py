@@ -62,6 +62,14 @@ Request = TypeVar("Request", bound=BaseModel)
 OpenRequest = NewSessionRequest | LoadSessionRequest | ResumeSessionRequest
 
 
+class WrongRequestError(WaveError):
+    """An editor asked for something that there is not, or in a way that cannot be understood."""
+
+
+_MISTAKES = (WrongRequestError, PromptError, EditorServerError, MissingPathError)
+"""Errors of who asks."""
+
+
 class _Route(NamedTuple):
     model: type[BaseModel]
     answer: Callable[[Any], Awaitable[BaseModel | None]]
@@ -108,11 +116,7 @@ class EditorRequests:
         if route is None:
             raise RequestError.method_not_found(method)
         try:
-            request = route.model.model_validate(params)
-        except ValidationError as error:
-            raise _invalid(error) from None
-        try:
-            answer = await route.answer(request)
+            answer = await route.answer(_read(route.model, params))
         except WaveError as error:
             raise RequestError(_code_of(error), str(error)) from None
         except RequestError:
@@ -171,11 +175,11 @@ class EditorRequests:
 
     def _open(self, request: OpenRequest, resume: str | None = None) -> EditorSession:
         if self._is_closed:
-            raise RequestError(FAILED, "The connection is being closed.")
+            raise WrongRequestError("The connection is being closed.")
         if resume is not None and not is_session_id(resume):
-            raise RequestError(INVALID_PARAMS, f'"{one_line(resume, 60)}" is not the id of a session.')
+            raise WrongRequestError(f'"{one_line(resume, 60)}" is not the id of a session.')
         if resume in self._sessions:
-            raise RequestError(INVALID_PARAMS, f"The session {resume} is open already; close it first.")
+            raise WrongRequestError(f"The session {resume} is open already; close it first.")
         directories = request.additional_directories or []
         for path in (request.cwd, *directories):
             _require_directory(path)
@@ -196,7 +200,7 @@ class EditorRequests:
             _require_directory(request.cwd)
         cursor = request.cursor or "0"
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
-            raise RequestError(INVALID_PARAMS, f'"{one_line(cursor, 60)}" is not a cursor of an earlier answer.')
+            raise WrongRequestError(f'"{one_line(cursor, 60)}" is not a cursor of an earlier answer.')
         first = int(cursor)
         found = await asyncio.to_thread(self._recorded, request.cwd, first)
         return ListSessionsResponse(
@@ -234,7 +238,7 @@ class EditorRequests:
         mode = mode_named(request.mode_id)
         if mode is None:
             known = ", ".join(one.id for one in self._session(request.session_id).modes.available_modes)
-            raise RequestError(INVALID_PARAMS, f'There is no mode "{one_line(request.mode_id, 60)}": {known}.')
+            raise WrongRequestError(f'There is no mode "{one_line(request.mode_id, 60)}": {known}.')
         self._session(request.session_id).set_mode(mode)
         return SetSessionModeResponse()
 
@@ -248,25 +252,32 @@ class EditorRequests:
     def _session(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)
         if session is None:
-            raise RequestError(INVALID_PARAMS, f'There is no open session "{one_line(session_id, 60)}".')
+            raise WrongRequestError(f'There is no open session "{one_line(session_id, 60)}".')
         return session
 
 
 def _require_directory(path: str) -> None:
     if not os.path.isabs(path) or "\0" in path:
-        raise RequestError(INVALID_PARAMS, f"{one_line(path, 200)} is not an absolute path.")
+        raise WrongRequestError(f"{one_line(path, 200)} is not an absolute path.")
     if not os.path.isdir(path):
-        raise RequestError(INVALID_PARAMS, f"There is no directory {one_line(path, 200)}.")
+        raise WrongRequestError(f"There is no directory {one_line(path, 200)}.")
 
 
-def _invalid(error: ValidationError) -> RequestError:
+def _read(model: type[Request], params: Any) -> Request:
+    try:
+        return model.model_validate(params)
+    except ValidationError as error:
+        raise _invalid(error) from None
+
+
+def _invalid(error: ValidationError) -> WrongRequestError:
     """In words: what is wrong, and where."""
     problems = [
         f"{'.'.join(map(str, one['loc'])) or 'params'}: {one['msg']}"
         for one in error.errors(include_url=False, include_context=False, include_input=False)
     ]
-    return RequestError(INVALID_PARAMS, f"Invalid params: {one_line('; '.join(problems), 500)}")
+    return WrongRequestError(f"Invalid params: {one_line('; '.join(problems), 500)}")
 
 
 def _code_of(error: WaveError) -> int:
-    return INVALID_PARAMS if isinstance(error, PromptError | EditorServerError | MissingPathError) else FAILED
+    return INVALID_PARAMS if isinstance(error, _MISTAKES) else FAILED

@@ -13,7 +13,7 @@ class PublicUse(Struct, frozen=True):
     """What Wave makes of it."""
 
 
-_RUNS = "runs; see [the events](hooks.md#events)"
+_RUNS = "runs; see [the events](hooks/events.md)"
 PUBLIC_SETTINGS = (
     PublicUse("PreToolUse, PostToolUse, Stop, UserPromptSubmit", "83, 76, 59, 48", _RUNS),
     PublicUse("SessionStart", "57", f"{_RUNS}; `additionalContext`, `initialUserMessage`, `CLAUDE_ENV_FILE`"),

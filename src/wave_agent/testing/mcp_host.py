@@ -26,9 +26,9 @@ ToolFunction = Callable[[Mapping[str, Any]], "McpResult | str | Awaitable[McpRes
 class FakeMcpHost:
     """Implements `McpHost` for tests of hooks and agents, and records the calls.
 
-    host = FakeMcpHost()
-    host.add("notes", ToolDefinition(name="find", description="Finds a note."), lambda arguments: "Buy milk.")
-    agent = await Agent.create(mcp_host=host, mcp_servers={"notes": {"command": "not started"}})
+        host = FakeMcpHost()
+        host.add("notes", ToolDefinition(name="find", description="Finds a note."), lambda arguments: "Buy milk.")
+        agent = await Agent.create(mcp_host=host, mcp_servers={"notes": {"command": "not started"}})
 
     The servers still have to be configured, as any server.
     """
