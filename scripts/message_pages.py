@@ -75,6 +75,12 @@ AREAS = {
         "trust` reviews what a project would start. See [MCP servers](../mcp.md).",
         ("mcp", "cli/mcp", "screen/mcp"),
     ),
+    "editors": Area(
+        "Messages in editors",
+        "An editor shows these as the error of a request, or as the result of a tool call; what no editor can show is "
+        "printed on stderr. [In an editor](../editors.md) says what `wave acp` can do.",
+        ("acp", "cli/acp"),
+    ),
     "sessions": Area(
         "Messages about sessions, replay and export",
         "A transcript, an export or a recorded run cannot be used. Nothing is changed or deleted in such a case. See "

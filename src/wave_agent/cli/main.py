@@ -38,6 +38,7 @@ class CommandSource(NamedTuple):
 
 
 COMMANDS: Mapping[str, CommandSource] = {
+    "acp": CommandSource("wave_agent.cli.acp:acp", "Work in an editor, over the Agent Client Protocol"),
     "completion": CommandSource("wave_agent.cli.completion:completion", "Print the completion script for a shell"),
     "demo": CommandSource("wave_agent.cli.demo:demo", "See hooks at work, without a key or a network"),
     "doctor": CommandSource(

@@ -46,6 +46,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     size: int
     first_prompt: str
     """Empty when no prompt was ever accepted."""
+    cwd: str = ""
+    """Where it was started; empty if the transcript does not say."""
     host: str = ""
     """The agent whose session it is, if it is another one."""
 
@@ -132,12 +134,12 @@ def _by_index(directory: Path, ids: set[str]) -> Iterator[tuple[int, str]]:
 
 def list_sessions(home: Path, project_dir: str, most: int | None = None) -> list[SessionSummary]:
     """Latest first, at most `most`."""
-    return list(islice(_summaries(session_files(transcripts(home, project_dir))), most))
+    return list(islice(summaries(session_files(transcripts(home, project_dir))), most))
 
 
 def latest_session(home: Path, project_dir: str) -> str:
     """The id of this agent's most recently used session. Raises `SessionError` if there is none."""
-    for session in _summaries(session_files(transcripts(home, project_dir))):
+    for session in summaries(session_files(transcripts(home, project_dir))):
         if not session.host:
             return session.session_id
     raise SessionError("There is no session in this project yet.")
@@ -190,7 +192,8 @@ def remove_files(path: Path) -> None:
         shutil.rmtree(path.with_suffix(beside), ignore_errors=True)
 
 
-def _summaries(paths: Iterable[Path]) -> Iterator[SessionSummary]:
+def summaries(paths: Iterable[Path]) -> Iterator[SessionSummary]:
+    """Each is read when it is asked for. Leaves out transcripts that cannot be read."""
     return filter(None, map(_summary, paths))
 
 
@@ -208,20 +211,21 @@ def _summary(path: Path) -> SessionSummary | None:
         modified=datetime.fromtimestamp(facts.st_mtime, UTC),
         size=facts.st_size,
         first_prompt=prompt,
-        host=_host(first),
+        cwd=_fact(first, "cwd"),
+        host=_fact(first, "host"),
     )
 
 
-def _host(line: bytes) -> str:
+def _fact(line: bytes, key: str) -> str:
     """From the first line of a transcript."""
-    if b'"host"' not in line:
+    if f'"{key}"'.encode() not in line:
         return ""
     try:
         found: Any = json.loads(line)
     except (ValueError, RecursionError):
         return ""
-    name: Any = cast(dict[str, Any], found).get("host") if isinstance(found, dict) else None
-    return name if isinstance(name, str) else ""
+    value: Any = cast(dict[str, Any], found).get(key) if isinstance(found, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _first_prompt(lines: Iterator[bytes] | Any) -> str:
