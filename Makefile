@@ -285,8 +285,8 @@ docs: $(READY) ## regenerate the generated parts of the documentation
 site: $(READY) ## build the documentation site into site/, without the network; open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-pictures: $(READY) ## redraw the pictures in the documentation, from the real screen
-	$(BIN)/python scripts/make_pictures.py
+pictures: $(READY) ## redraw the pictures in the documentation, from the real screen; ARGS="demo" selects some
+	$(BIN)/python scripts/make_pictures.py $(ARGS)
 
 release-check: $(READY) ## build the distributions and try the wheel with every Python here (needs a package index); ARGS="--python python3.12" selects
 	$(BIN)/python scripts/release_check.py $(ARGS)

@@ -18,7 +18,10 @@ import cli_pages
 import hosts_page
 import message_pages
 import python_pages
+from click.shell_completion import get_completion_class
+from man_page import man_page
 
+from wave_agent.cli.completion import HOW
 from wave_agent.cli.main import wave
 from wave_agent.cli.quick import HELP_FILE, WIDE
 from wave_agent.effects.shown import MEANINGS
@@ -583,6 +586,21 @@ def usage() -> str:
     return wave.get_help(wave.make_context("wave", [], resilient_parsing=True, terminal_width=WIDE - 2)) + "\n"
 
 
+SHARED = ROOT / "share"
+COMPLETIONS = {
+    "bash": "bash-completion/completions/wave",
+    "fish": "fish/vendor_completions.d/wave.fish",
+    "zsh": "zsh/site-functions/_wave",
+}
+"""Where shells look below `share`."""
+
+
+def completion_script(shell: str) -> str:
+    kind = get_completion_class(shell)
+    assert kind is not None  # click knows the three
+    return kind(wave, {}, "wave", "_WAVE_COMPLETE").source() + "\n"
+
+
 def tool_schemas() -> str:
     """Derived from the types of the built-in tools."""
     return json.dumps({tool.name: Tool.schema(tool) for tool in builtin_tools()}, indent=1) + "\n"
@@ -602,12 +620,15 @@ def wanted() -> dict[Path, str | None]:
     schemas = {ROOT / "schemas" / name: f"{json.dumps(schema, indent=2)}\n" for name, schema in all_schemas().items()}
     left = [file for file in sorted((ROOT / "schemas").rglob("*.json")) if file not in schemas]
     own = {PLOT: plot(), PACKAGE / "cli" / Path(HELP_FILE).name: usage(), PACKAGE / "tools" / SCHEMAS: tool_schemas()}
+    shared = {SHARED / COMPLETIONS[shell]: completion_script(shell) for shell in HOW}
+    shared[SHARED / "man" / "man1" / "wave.1"] = man_page(wave)
     return {
         **{file: generated(file.read_text()) for file in documents},
         **schemas,
         **dict.fromkeys([*left, *old_pages]),
         **pages,
         **own,
+        **shared,
     }
 
 

@@ -1,4 +1,7 @@
-"""Draws the pictures for the documentation: the real screen, a scripted model, real hooks. `make pictures` runs it."""
+"""Draws the pictures for the documentation: the real screen, a scripted model, real hooks. `make pictures` runs it.
+
+`make pictures ARGS="demo"` makes only those that are named. `demo` is a recording that also ships with the package.
+"""
 
 import asyncio
 import json
@@ -14,6 +17,9 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # for the stage used by the screen's tests
 
+from animated_svg import animated_svg  # noqa: E402
+from record_demo import record  # noqa: E402
+
 from tests.screen.stage import Stage, stage  # noqa: E402
 from wave_agent.models.base import Usage  # noqa: E402
 from wave_agent.screen.hooks_view import HooksView  # noqa: E402
@@ -22,6 +28,7 @@ from wave_agent.screen.trust import TrustQuestion  # noqa: E402
 from wave_agent.testing import Reply, call  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
+RECORDING = ROOT / "src" / "wave_agent" / "cli" / "recording.json"
 SIZE = (96, 28)
 SETTINGS: dict[str, Any] = {
     "hooks": {
@@ -102,6 +109,12 @@ async def trust(project: Path) -> str:
         return drawn
 
 
+async def demo(project: Path) -> str:
+    recording = await record(project.parent / "project")
+    RECORDING.write_text(recording.to_json())
+    return animated_svg(recording)
+
+
 def picture(on: Stage) -> str:
     """Without the parts that differ between runs."""
     svg = on.app.export_screenshot(title="wave")
@@ -111,13 +124,14 @@ def picture(on: Stage) -> str:
 
 
 PICTURES: dict[str, Callable[[Path], Coroutine[Any, Any, str]]] = {
-    one.__name__: one for one in (conversation, question, hooks, trust)
+    one.__name__: one for one in (conversation, question, hooks, trust, demo)
 }
 
 
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for name, draw in PICTURES.items():
+    for name in sys.argv[1:] or PICTURES:
+        draw = PICTURES[name]
         with tempfile.TemporaryDirectory() as directory:
             home = Path(directory).resolve()
             os.environ |= {"HOME": str(home), "WAVE_HOME": str(home / ".wave")}

@@ -2,10 +2,11 @@
 
     python scripts/release_check.py [--python python3.12 …]
 
-The sdist and the wheel are built into `dist/` and checked with twine. Then, with every Python named (else every
-supported one on this machine), the wheel is installed into an environment of its own, and used in an empty directory
-with an empty home: the version, the demo, and a guard that blocks. `dist/wave-agent.cdx.json` lists what such an
-installation consists of (a software bill of materials in CycloneDX's format).
+The sdist and the wheel are built into `dist/` and checked with twine, and the wheel is compared with the sources. Then,
+with every supported Python and the system's own, the wheel is installed into an environment of its own, and used in an
+empty directory with an empty home: the version, the demos, the manual page, a guard that blocks, and a recipe that
+passes its cases. With the newest Python, the sdist is installed and used in the same way. `dist/wave-agent.cdx.json`
+lists what an installation consists of (a software bill of materials in CycloneDX's format).
 """
 
 import argparse
@@ -15,13 +16,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from zipfile import ZipFile
 
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
-OLDEST = (3, 11)
-NAMES = ("python3.11", "python3.12", "python3.13", "python3.14", "/usr/bin/python3")
+SYSTEM = "/usr/bin/python3"
+CLASSIFIER = "Programming Language :: Python :: 3."
 EXTRAS = "acp,fleet,mcp,otel"
 
 GUARD = "#!/bin/sh\ncase $(cat) in *'rm -rf'*) echo 'not here' >&2; exit 2;; esac\n"
@@ -49,54 +52,94 @@ def expect(expected: str, text: str) -> None:
         sys.exit(f'"{expected}" is missing in:\n{text}')
 
 
-def build() -> Path:
-    """Build both distributions, and return the wheel."""
+def build() -> tuple[Path, Path]:
+    """Build both distributions, and return the wheel and the sdist."""
     shutil.rmtree(DIST, ignore_errors=True)
     run([sys.executable, "-m", "hatchling", "build", "-d", DIST])
     run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()])
-    (wheel,) = DIST.glob("*.whl")
-    return wheel
+    (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+    package = ROOT / "src" / "wave_agent"
+    sources = {f"wave_agent/{file.relative_to(package)}" for file in package.rglob("*") if file.is_file()}
+    sources = {name for name in sources if "__pycache__" not in name}
+    with ZipFile(wheel) as opened:
+        packed = {name for name in opened.namelist() if name.startswith("wave_agent/")}
+    if packed != sources:
+        sys.exit(f"the wheel differs from src/wave_agent: {', '.join(sorted(packed ^ sources))}")
+    return wheel, sdist
 
 
-def interpreters(named: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The interpreters to check, and their versions, each version once. One that is named has to exist."""
-    seen: set[str] = set()
-    for name in named or NAMES:
-        program = shutil.which(name)
-        if program is None:
-            if named:
-                sys.exit(f"{name} not found")
-            continue
-        asked = [program, "-I", "-c", "import sys; print(*sys.version_info[:3])"]
-        numbers = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
-        version = ".".join(numbers)
-        if tuple(map(int, numbers[:2])) >= OLDEST and version not in seen:
-            seen.add(version)
-            yield program, version
+def supported() -> list[str]:
+    """The versions that the package's metadata names, such as `3.11`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [f"3.{one.removeprefix(CLASSIFIER)}" for one in project["classifiers"] if one.startswith(CLASSIFIER)]
 
 
-def check(wheel: Path, program: str, place: Path) -> Path:
-    """Install the wheel and use it. Returns the environment's interpreter."""
-    environment = place / "environment"
+def version_of(program: str | None) -> str:
+    """Such as `3.12.1`; empty if this is no Python that runs."""
+    if program is None:
+        return ""
+    asked = [program, "-I", "-c", "import sys; print(*sys.version_info[:3], sep='.')"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def interpreters(named: Sequence[str]) -> list[tuple[str, str]]:
+    """The interpreters to check, and their versions: those named, else the system's own and all supported ones."""
+    if named:
+        found = [(shutil.which(name) or name, version_of(shutil.which(name))) for name in named]
+        missing = [program for program, version in found if not version]
+    else:
+        found = [(program, version_of(program)) for program in every_python()]
+        missing = [f"Python {one}" for one in supported() if not any(v.startswith(f"{one}.") for _, v in found)]
+    if missing:
+        sys.exit(f"not found: {', '.join(missing)}. To check with others only, name each: --python python3.12")
+    return found
+
+
+def every_python() -> Iterator[str]:
+    """One program for each supported version, on PATH or installed by pyenv, and the system's own."""
+    own = version_of(SYSTEM)
+    if any(own.startswith(f"{one}.") for one in supported()):
+        yield SYSTEM
+    for wanted in supported():
+        by_pyenv = sorted(Path.home().glob(f".pyenv/versions/{wanted}.*/bin/python"))
+        candidates = [shutil.which(f"python{wanted}"), *map(str, by_pyenv)]
+        usable = [one for one in candidates if one and version_of(one) not in ("", own)]
+        yield from usable[:1]
+
+
+def check(distribution: Path, program: str, place: Path) -> None:
+    """Install the wheel or the sdist, and use it where nothing else is."""
+    environment, project, home = place / "environment", place / "project", place / "home"
     run([program, "-m", "venv", environment])
-    python = environment / "bin" / "python"
-    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel])
-    project = place / "project"
+    python, wave = environment / "bin" / "python", environment / "bin" / "wave"
+    run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", distribution])
     (project / ".wave").mkdir(parents=True)
+    home.mkdir()
+    path = os.pathsep.join([str(environment / "bin"), "/usr/local/bin", "/usr/bin", "/bin"])
+    own = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8"}
+    expect(distribution.name.removesuffix(".tar.gz").split("-")[1], run([wave, "--version"], place, own))
+    expect("Usage: wave", run([wave, "--help"], place, own))
+    expect("rm -rf is not allowed here", run([wave, "demo"], place, own))
+    expect("no-rm-rf.sh on PreToolUse denied", run([wave, "demo", "--screen"], place, own))
+    expect("wave hooks schema", (environment / "share/man/man1/wave.1").read_text())
+    use_recipe(wave, project, own)
+    use_guard(python, project, own)
+
+
+def use_recipe(wave: Path, project: Path, own: Mapping[str, str]) -> None:
+    run([wave, "hooks", "new", "tidy", "--recipe", "shell-guard", "--lang", "python", "--yes"], project, own)
+    run([wave, "hooks", "test", "--trust", ".wave/hooks/tidy.cases.json"], project, own)
+    run([wave, "hooks", "lint"], project, own)
+
+
+def use_guard(python: Path, project: Path, own: Mapping[str, str]) -> None:
     (project / ".wave" / "settings.json").write_text(json.dumps(SETTINGS))
     (project / "guard.sh").write_text(GUARD)
     (project / "guard.sh").chmod(0o755)
     (project / "precious").mkdir()
-    (place / "home").mkdir()
-    path = os.pathsep.join([str(environment / "bin"), "/usr/local/bin", "/usr/bin", "/bin"])
-    own = {"PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8"}
-    wave = environment / "bin" / "wave"
-    expect(wheel.name.split("-")[1], run([wave, "--version"], place, own))
-    expect("rm -rf is not allowed here", run([wave, "demo"], place, own))
     expect("completed [('guard.sh', 'deny')]", run([python, "-c", GUARDED], project, own))
     if not (project / "precious").is_dir():
         sys.exit("the guard did not hold")
-    return python
 
 
 def write_bill_of_materials(wheel: Path, program: str, place: Path) -> None:
@@ -120,17 +163,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Check the distributions before a release.")
     parser.add_argument("--python", action="append", default=[], help="check with this interpreter; may be repeated")
     named: list[str] = parser.parse_args().python
-    wheel = build()
+    programs = interpreters(named)
+    wheel, sdist = build()
     print(*(f"built and checked: {file.name}" for file in sorted(DIST.iterdir())), sep="\n", flush=True)
-    program = ""
-    for program, version in interpreters(named):
+    for distribution, program, version in [*((wheel, *one) for one in programs), (sdist, *programs[-1])]:
         with tempfile.TemporaryDirectory(prefix="wave-release-") as place:
-            check(wheel, program, Path(place))
-        print(f"Python {version}: installed, demo and guard work ({program})", flush=True)
-    if not program:
-        sys.exit("no Python to check with")
+            check(distribution, program, Path(place))
+        print(f"{distribution.name} works with Python {version} ({program})", flush=True)
     with tempfile.TemporaryDirectory(prefix="wave-release-") as place:
-        write_bill_of_materials(wheel, program, Path(place))
+        write_bill_of_materials(wheel, programs[-1][0], Path(place))
 
 
 if __name__ == "__main__":

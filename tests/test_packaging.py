@@ -86,7 +86,11 @@ def test_the_wheel_holds_the_typed_package_and_the_sdist_the_conformance_cases_a
 
     with ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         in_wheel = set(wheel.namelist())
-    assert {name.split("/")[0] for name in in_wheel} == {"wave_agent", f"wave_agent-{VERSION}.dist-info"}
+    own = f"wave_agent-{VERSION}"
+    assert {name.split("/")[0] for name in in_wheel} == {"wave_agent", f"{own}.dist-info", f"{own}.data"}
+    shared = {path.relative_to(ROOT / "share").as_posix() for path in (ROOT / "share").rglob("*") if path.is_file()}
+    assert "man/man1/wave.1" in shared
+    assert {name.removeprefix(f"{own}.data/data/share/") for name in in_wheel if "/data/share/" in name} == shared
     assert "wave_agent/py.typed" in in_wheel
     recipes = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/wave_agent/recipes").glob("*/*.*")}
     assert len(recipes) > 45

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
     from wave_agent.tools.custom import tool
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 """Written here, where the build reads it: looking it up in the installed package takes longer than `wave --version`."""
 
 _HOME = {
@@ -104,7 +104,7 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
+def __dir__() -> "list[str]":
     """Includes names that are not loaded yet."""
     return sorted({*globals(), *__all__})
 

@@ -10,8 +10,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def main() -> int:
-    """Run this process's command line; the installed script exits with the returned status."""
+def main(platform: str = sys.platform, version: "tuple[int, ...]" = sys.version_info[:3]) -> int:
+    """Run this process's command line; the installed script exits with the returned status.
+
+    Up to the first check, everything here runs on any Python since 3.6, and on Windows.
+    """
+    if platform == "win32" or version < (3, 11):
+        from wave_agent.cli.requirements import missing_requirement  # lazy: few systems lack something
+
+        sys.stderr.write(missing_requirement(platform, version))
+        return 1
     gc.disable()  # loading modules creates no garbage, and looking for some takes a twentieth of the time
     words = sys.argv[1:]
     if words[:2] == ["guard", "run"] and "--timeout" in words and "--resident" not in words:
@@ -22,9 +30,11 @@ def main() -> int:
     from wave_agent.cli.quick import flags_in, text_for, written  # lazy: see above
 
     if "_WAVE_COMPLETE" not in os.environ:  # otherwise Tab was pressed
-        if (text := text_for(words, os.environ)) is not None:
+        text = text_for(words, os.environ)
+        if text is not None:
             return written(0, text)
-        if (flags := flags_in(words)) is not None:
+        flags = flags_in(words)
+        if flags is not None:
             return written(_prompt(flags))
     from wave_agent.cli.main import main as run  # lazy: only for lines that need its parser
 
@@ -68,7 +78,7 @@ def _collect_garbage() -> None:
 
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path:
+    if not getattr(sys.flags, "safe_path", False):  # Pythons that are too old do not know it
         # With `-m`, the first place for modules is the current directory: a project's `shlex.py` would run.
         del sys.path[0]
     sys.exit(main())

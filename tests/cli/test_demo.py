@@ -1,5 +1,6 @@
 """`wave demo` as a user runs it: a real process, real hooks, nothing left behind."""
 
+import json
 import os
 import re
 import shutil
@@ -98,7 +99,17 @@ def test_the_demo_needs_no_key_and_no_network_and_does_not_show_the_key_it_makes
     ran = place.demo(HTTP_PROXY=nowhere, HTTPS_PROXY=nowhere, WAVE_BASE_URL=nowhere)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert FAKE_KEY not in ran.stdout
-    assert '"command": "./guard.sh", "onFailure": "block"' in ran.stdout  # a first guard that fails closed
+
+
+def test_the_first_guard_that_the_demo_names_fails_closed_and_passes_its_cases(place: Place) -> None:
+    (command,) = re.findall(r"wave (hooks new .*?)  ", place.demo().stdout)
+    made = place.run([str(WAVE), *command.split(), "--yes"], {})
+    assert made.returncode == 0, made.stderr
+    settings = json.loads((place.cwd / ".wave" / "settings.json").read_text())
+    (group,) = settings["hooks"]["PreToolUse"]
+    assert [hook["onFailure"] for hook in group["hooks"]] == ["block"]
+    tested = place.run([str(WAVE), "hooks", "test", "--trust", ".wave/hooks/my-guard.cases.json"], {})
+    assert tested.returncode == 0, tested.stdout
 
 
 def test_settings_of_the_user_have_no_part_in_the_demo(place: Place) -> None:

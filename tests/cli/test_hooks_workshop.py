@@ -1,6 +1,7 @@
 """`wave hooks list`, `explain`, `test` and `schema`, as real processes on real hooks."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,23 @@ def test_hooks_that_a_session_does_not_wait_for_are_tried_to_their_end(empty: Pr
     assert "noted" in tried.stdout
     assert "not reached" not in tried.stdout
     assert has_run(empty)
+
+
+def test_a_python_without_the_package_is_named_with_the_type_that_needs_none(empty: Project) -> None:
+    (empty.directory / "guard.py").write_text(
+        "from wave_agent.hooks import HookCall, deny, hook\n\n\n@hook\ndef guard(call: HookCall):\n"
+        '    return deny("not here")\n\n\nif __name__ == "__main__":\n    guard.main()\n'
+    )
+    (empty.directory / "bin").mkdir()
+    (empty.directory / "bin" / "python-without").write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    (empty.directory / "bin" / "python-without").chmod(0o755)
+    empty.settings({"hooks": {"PreToolUse": [{"command": "bin/python-without guard.py", "onFailure": "block"}]}})
+    tried = empty.wave(*TRY, '{"command": "ls"}', "--trust")
+    assert "No module named 'wave_agent'" in tried.stdout
+    assert '"type": "python"' in tried.stdout
+    empty.settings({"hooks": {"PreToolUse": [{"type": "python", "target": "guard.py:guard", "onFailure": "block"}]}})
+    tried = empty.wave(*TRY, '{"command": "ls"}', "--trust", "--expect", "block")
+    assert (tried.returncode, '"type": "python"' in tried.stdout) == (0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------- the dialect

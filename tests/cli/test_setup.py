@@ -413,6 +413,15 @@ def test_numbers_names_and_wrong_answers(project: Project) -> None:
     assert files(project) == set()
 
 
+def test_without_any_server_or_key_setup_says_what_to_start_or_to_have_ready(project: Project) -> None:
+    with Dialogue(project, "setup", **ports()) as dialogue:
+        dialogue.expect("No server found, and no key in the environment.")
+        dialogue.expect("have its key ready")
+        dialogue.expect("Which server?")
+        assert dialogue.interrupt() == 130
+    assert files(project) == set()
+
+
 def test_a_long_list_is_shortened_and_filtered(project: Project) -> None:
     many = {"data": [{"id": f"model-{number}"} for number in range(1000)]}
     with listing(CALLS, models=many) as server, Dialogue(project, "setup", **ports(server)) as dialogue:

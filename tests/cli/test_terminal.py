@@ -193,3 +193,11 @@ def test_whatever_is_kept_on_disk_is_the_users_alone(terminal: Terminal):
     assert {"bash", "background", "hook"} <= names
     for path in kept:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
+@pytest.mark.parametrize(("mode", "warned"), [("bypassPermissions", True), ("default", False)])
+def test_root_is_warned_at_a_terminal_if_nothing_would_ask(terminal: Terminal, mode: str, warned: bool):
+    shown = terminal.wave("-p", "hi", "--permission-mode", mode, replies=["done"])
+    assert "done" in shown
+    assert ("You are root" in shown) is warned

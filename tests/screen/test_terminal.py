@@ -154,3 +154,19 @@ def test_that_hooks_are_off_is_on_the_screen_all_the_time(terminal: Terminal, pr
         terminal.sees("NO HOOKS · any")
         terminal.keys("C-d")
         terminal.sees("status 0")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only for root")
+@pytest.mark.parametrize(("mode", "warned"), [("bypassPermissions", True), ("default", False)])
+def test_root_is_warned_on_the_screen_if_nothing_would_ask(
+    terminal: Terminal, project: Path, home: Path, mode: str, warned: bool
+) -> None:
+    environment = {"WAVE_HOME": str(home), "WAVE_MODEL": "any", "WAVE_BASE_URL": "http://127.0.0.1:9/v1"}
+    terminal.start(
+        shlex.join([str(WAVE), "--permission-mode", mode]),
+        project,
+        {**environment, "PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8"},
+    )
+    terminal.sees("Say what to do.")
+    terminal.sees(f"any · {mode}")
+    assert ("You are root" in terminal.screen) is warned

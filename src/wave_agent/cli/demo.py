@@ -1,12 +1,13 @@
 """`wave demo`: five hooks at work in a temporary project, with a scripted model. No key, no network."""
 
 import asyncio
-import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,16 +23,32 @@ from wave_agent.models.scripted import ScriptedModel
 from wave_agent.text import clip, strip_controls
 
 WIDTH = 100
+NEXT = {
+    "wave demo --screen": "a recorded session of the screen",
+    "wave demo --keep": "keep the project, and read .wave/settings.json and .wave/hooks",
+    "wave hooks new my-guard --recipe shell-guard": "a first guard for your project, with cases that test it",
+    "wave hooks recipes": "other hooks to start from",
+    "wave setup": "choose a model; then start a session with: wave",
+}
 
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the project and print its path.")
-def demo(keep: bool) -> int:
+@click.option(
+    "--screen", is_flag=True, help="Play a recorded session of the interactive screen instead. Ctrl-C ends it."
+)
+def demo(*, keep: bool, screen: bool) -> int:
     """See hooks at work, without a key or a network
 
     Runs five real hook scripts in a temporary project, with a model that follows a script. For each scene, it shows
     what the hook said, what the model saw, what you would have seen, and the result on disk.
     """
+    if screen and keep:
+        raise click.UsageError("--screen plays a recording: there is no project to --keep.")
+    if screen:
+        from wave_agent.cli.demo_screen import play_demo  # lazy: the demo itself needs no colours
+
+        return play_demo(shutil.get_terminal_size(), time.sleep)
     if keep:
         directory = tempfile.mkdtemp(prefix="wave-demo-")
         asyncio.run(tour(Path(directory)))
@@ -136,15 +153,9 @@ def parses(file: Path) -> bool:
 
 
 def farewell() -> None:
-    guard = {"command": "./guard.sh", "onFailure": "block"}
-    settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}})
     click.echo(f"\n{bold('What next?')}")
-    click.echo("  wave demo --keep      keep the project and read its .wave/settings.json and .wave/hooks")
-    click.echo(f"  your first guard:     put {settings}")
-    click.echo(
-        "                        into .wave/settings.json; guard.sh blocks with exit 2 and its stderr as the reason"
-    )
-    click.echo("  docs/hooks.md         all events, fields and guarantees")
+    for command, meaning in NEXT.items():
+        click.echo(f"  {command:<48}{meaning}")
 
 
 def line(label: str, text: str) -> None:

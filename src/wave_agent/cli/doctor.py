@@ -22,6 +22,7 @@ from wave_agent.models.apis import APIS
 from wave_agent.models.base import Model, ModelRequest, Text, ToolCall
 from wave_agent.models.nearby import advice
 from wave_agent.models.tool_call_trial import tool_call_request
+from wave_agent.permissions.root_user import root_caution
 from wave_agent.permissions.sandbox import try_bubblewrap
 from wave_agent.sessions.outbox import waiting
 from wave_agent.settings.layers import Settings
@@ -98,6 +99,8 @@ async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> 
     else:
         with_servers = has_servers(gathered, place, home, choice)
         yield CheckResult("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
+    for finding in user_checks(os.geteuid(), settings):
+        yield finding
     if home is not None:
         yield await asyncio.to_thread(_home, home)
         if settings.upload is not None:
@@ -118,6 +121,14 @@ async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> 
     yield await _telemetry(settings)
     async for finding in _endpoint(model, wishes, settings):
         yield finding
+
+
+def user_checks(uid: int, settings: Settings) -> Iterator[CheckResult]:
+    """What the agent's commands may do depends on the user who starts it."""
+    if uid == 0:
+        danger = root_caution(uid, settings.default_mode, sandbox=False)
+        words = "you are root: the agent's commands can change the whole machine. Use another user or --sandbox."
+        yield CheckResult("user", "warning", danger or words)
 
 
 def _uploads(home: Path, url: str) -> CheckResult:

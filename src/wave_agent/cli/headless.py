@@ -104,12 +104,18 @@ def run_prompt(
 
 async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: "Screen") -> int:
     callbacks = Callbacks(on_event=screen.show)
-    agent = Agent.from_options(replace(options(), callbacks=callbacks, interactive=False))
+    asked = options()
+    agent = Agent.from_options(replace(asked, callbacks=callbacks, interactive=False))
     if agent.unused_hooks:
         from wave_agent.settings.unused_hooks import unused_hooks_notice  # lazy: few projects have any
 
         if notice := unused_hooks_notice(agent.home, agent.project, agent.unused_hooks):
             screen.tell(notice)
+    if os.geteuid() == 0 and is_terminal(sys.stderr):  # in CI and containers, root is usual and nobody reads it
+        from wave_agent.permissions.root_user import root_caution  # lazy: few people are root
+
+        if caution := root_caution(os.geteuid(), agent.permission_mode, sandbox=asked.sandbox):
+            screen.tell(caution)
     interruption = Interruption(agent)
     screen.on_closed = agent.interrupt
     async with agent:

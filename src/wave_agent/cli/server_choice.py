@@ -107,6 +107,11 @@ def _choose_server(settings: UserSettings) -> tuple[ModelServer, Listing | None]
     for odd in (one for one in found if one.problem in ("strange", "refused", "silent")):
         say(f"Something listens on {odd.server.name}'s port, but {odd.detail}.")
     usable = [one for one in found if one.problem in ("", "key")]
+    if not usable and not any(map(_has_key, hosted_servers())):
+        say(
+            "No server found, and no key in the environment. To use a model on this machine, start one of these "
+            "servers and run wave setup again. To use a hosted one, have its key ready and choose it. Ctrl-C leaves."
+        )
     rows: list[tuple[ModelServer, Listing | None, str]] = [(one.server, one, _described(one)) for one in usable]
     rows += [(one, None, _key_described(one)) for one in hosted_servers()]
     present = settings.values.get("baseUrl")

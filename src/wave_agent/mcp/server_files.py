@@ -12,6 +12,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.formats.json_edits import put_at, remove
 from wave_agent.formats.strict_json import StrictJSONError, parse_document, type_name
 from wave_agent.settings.places import LARGEST_FILE
+from wave_agent.settings.schema_file import with_schema
 from wave_agent.system.private_files import make_private, write_private
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.tools.files import FileRefusedError, replace
@@ -48,7 +49,8 @@ class ServerFile(Struct, frozen=True, kw_only=True):
     lines: Mapping[str, int] = {}
 
     def text_with(self, name: str, entry: Mapping[str, Any]) -> str:
-        return put_at(self.text, (SERVERS, name), entry)
+        text = self.text if self.scope is Scope.PROJECT else with_schema(self.text, self.file)
+        return put_at(text, (SERVERS, name), entry)
 
     def text_without(self, name: str) -> str:
         return remove(self.text, (SERVERS, name))

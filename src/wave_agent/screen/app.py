@@ -77,10 +77,12 @@ class WaveApp(App[int]):
         remember: Callable[[str], None],
         environment: Mapping[str, str],
         every_hook: bool = False,
+        caution: Callable[[str], str] = lambda _: "",
         idle: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self._idle = idle  # called now and then while the user is not typing
+        self._caution = caution  # a warning about this mode, if there is one
         self._agents = agents
         self._remember = remember
         self._environment = environment
@@ -193,6 +195,8 @@ class WaveApp(App[int]):
             await self.say(Info(notice))
         if hidden := hidden_by_ours(self.custom.values()):
             await self.say(Info(hidden))
+        if caution := self._caution(agent.permission_mode):
+            await self.say(Warning_(caution))
         if unready := agent.why_not_ready:
             await self.say(Warning_(unready))
         self.tell_status()

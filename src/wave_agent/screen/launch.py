@@ -11,6 +11,7 @@ import click
 
 from wave_agent.agent.options import Options, locate_for
 from wave_agent.errors import SettingsError
+from wave_agent.permissions.root_user import root_caution
 from wave_agent.replay.upkeep import after_session
 from wave_agent.screen import garbage_collection
 from wave_agent.screen.agents import Agents
@@ -37,7 +38,12 @@ async def _run(options: Callable[[], Options], *, debug_hooks: bool) -> int:
     agents = Agents(chosen, place, home)
     remember = partial(TrustStore(home).remember_rule, place.directory)
     app = WaveApp(
-        agents, remember=remember, environment=environment, every_hook=debug_hooks, idle=garbage_collection.tidy
+        agents,
+        remember=remember,
+        environment=environment,
+        every_hook=debug_hooks,
+        caution=partial(root_caution, os.geteuid(), sandbox=chosen.sandbox),
+        idle=garbage_collection.tidy,
     )
     try:
         app.prepare()

@@ -18,6 +18,7 @@ from wave_agent.settings.hook_entries import SettingsSource, load_hooks, parse_s
 from wave_agent.settings.layers import RESTRICTIONS
 from wave_agent.settings.other_agents import PLUGIN_FILE, PROJECT_FILES, as_foreign
 from wave_agent.settings.places import read_source
+from wave_agent.settings.schema_file import with_schema
 from wave_agent.settings.trust import entry_digest, fingerprint
 
 _NOT_COPIED = {
@@ -50,6 +51,7 @@ def plan_import(files: Sequence[Path], before: str, target: str) -> ImportPlan:
     """`before` is the current content of the settings file `target`. Raises `SettingsError`."""
     text = before if before.strip() else "{}\n"
     own = parse_settings(text, Layer.PROJECT, target)
+    text = with_schema(text, Path(target))
     present = {fingerprint(hook, own) for hook in load_hooks([own]).hooks}
     collected = _Collected(present)
     for file in files:

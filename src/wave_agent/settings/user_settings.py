@@ -12,6 +12,7 @@ from wave_agent.formats.json_edits import put, remove
 from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.places import LARGEST_FILE
+from wave_agent.settings.schema_file import with_schema
 from wave_agent.system.private_files import make_private, write_private
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.tools.files import FileRefusedError, replace
@@ -28,8 +29,13 @@ class UserSettings(Struct, frozen=True):
     values: Mapping[str, Any] = {}
 
     def text_with(self, changes: Mapping[str, Any]) -> str:
-        """The text with these top-level keys set; None removes one. Everything else stays as it is."""
-        text = self.text
+        """The text with these top-level keys set; None removes one. Everything else stays as it is, but a changed file
+        refers to the schema beside it."""
+        if self._edited(self.text, changes) == self.text:
+            return self.text
+        return self._edited(with_schema(self.text, self.file), changes)
+
+    def _edited(self, text: str, changes: Mapping[str, Any]) -> str:
         for key, value in changes.items():
             if value is not None and self.values.get(key) != value:
                 text = put(text, key, value)

@@ -18,6 +18,7 @@ from wave_agent.formats.strict_json import StrictJSONError
 from wave_agent.hooks.events import EVENTS, Decision, EventRow, Flow, HookEvent, OnFailure
 from wave_agent.recipes import LANGUAGES, Recipe, settings_group
 from wave_agent.settings.places import LARGEST_FILE
+from wave_agent.settings.schema_file import with_schema
 from wave_agent.system.project_files import NotReadError, read_project_file
 
 DIRECTORY = ".wave/hooks"
@@ -58,7 +59,8 @@ def new_hook(wish: Wish, project: str) -> list[NewFile]:
         entry["matcher"] = wish.matcher
     settings = _read(Path(project, SETTINGS))
     try:
-        after = append(settings or "", ("hooks", wish.event.value), settings_group(entry, script))
+        base = with_schema(settings or "", Path(project, SETTINGS))
+        after = append(base, ("hooks", wish.event.value), settings_group(entry, script))
     except StrictJSONError as error:
         raise SettingsError(f"{SETTINGS}:{error.line}:{error.column}: not valid JSON: {error.problem}") from None
     except TypeError as error:

@@ -128,6 +128,14 @@ class Bench(Struct, frozen=True, kw_only=True):
     """The number of project hooks skipped at the user's request."""
 
 
+NO_PACKAGE = "No module named 'wave_agent'"
+ANOTHER_PYTHON = (
+    'The Python that ran this hook has no wave_agent. With "type": "python" and "target": "FILE:FUNCTION" instead of '
+    "a command, the hook runs in Wave's own Python."
+)
+"""What to do about that, as pipx and uv install Wave for itself."""
+
+
 class Tried(Struct, frozen=True):
     """One run of one hook, with its output."""
 
@@ -164,6 +172,7 @@ class Tried(Struct, frozen=True):
                 if isinstance(one, TellUser | Ask)]  # fmt: skip
         failed = [self.verdict.failure.message] if self.verdict.failure else []
         found = [*(text for text in said if text.startswith(own)), *failed]
+        found += [ANOTHER_PYTHON] if NO_PACKAGE in self.result.stderr else []
         return tuple(text for text in dict.fromkeys(found) if text != self.result.stderr)
 
 

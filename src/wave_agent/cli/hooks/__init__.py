@@ -10,7 +10,9 @@ COMMANDS = {
     "list": CommandSource(
         "wave_agent.cli.hooks.list_hooks:list_hooks", "List every hook, where it is defined and how it is read"
     ),
-    "schema": CommandSource("wave_agent.cli.hooks.schema:schema", "Print the JSON Schema of settings or hook JSON"),
+    "schema": CommandSource(
+        "wave_agent.cli.hooks.schema:schema", "Print or install the JSON Schema of settings or hook JSON"
+    ),
     "test": CommandSource("wave_agent.cli.hooks.test:test", "Run hooks on an event and see what they do"),
     "backtest": CommandSource(
         "wave_agent.cli.hooks.backtest:backtest", "Replay recorded sessions against the current hooks"
