@@ -30,6 +30,10 @@ OUTSIDE = {
 }
 """Files of the repository that the site contains, and their places in it."""
 
+LOOKED_UP_LAST = ("architecture", "changelog", "conformance", "effects/", "messages/", "spec-map", "hosts")
+LOOKED_UP_FIRST = ("first-hook", "hooks", "models", "settings", "troubleshooting")
+"""What the paths of pages begin with that a search shows after or before others that fit as well."""
+
 _FENCE = re.compile(r"^(?P<fence> *`{3,})(?P<language>\w+) (?P<words>[^`\n]+)$", re.MULTILINE)
 _ROW = re.compile(r"^ *\|.*\|$", re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]+`")
@@ -44,6 +48,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     place: str = page.file.src_uri
+    boost = 0.5 if place.startswith(LOOKED_UP_LAST) else 2 if place.startswith(LOOKED_UP_FIRST) else 1
+    page.meta["search"] = {"boost": boost}
     source = next((source for source, its_place in OUTSIDE.items() if its_place == place), f"docs/{place}")
     markdown = _ROW.sub(lambda row: _CODE.sub(lambda span: span[0].replace("\\|", "|"), row[0]), markdown)
     return _FENCE.sub(_fence, _LINK.sub(lambda link: _link(link, source, place), markdown))
