@@ -1,5 +1,6 @@
 """For all tests."""
 
+import signal
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,6 +15,10 @@ settings.load_profile("few")
 THOROUGH = [line for line in (Path(__file__).parent / "thorough.txt").read_text().splitlines() if line[:1].strip(" #")]
 SAMPLED = 8
 """`make test` runs every third row of a longer table."""
+
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background by a shell, so that
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that the tests start could not be interrupted
 
 
 @pytest.hookimpl(tryfirst=True)  # before the tests are selected by their marks

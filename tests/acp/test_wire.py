@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -265,7 +266,7 @@ async def test_a_tool_of_a_server_of_the_editor_can_be_called(project: Project) 
 
 
 async def test_another_agent_cannot_answer_its_own_questions(project: Project) -> None:
-    command = f"{WAVE} acp < /dev/null"
+    command = f"{shlex.quote(WAVE)} acp < /dev/null"
     with serving(Reply(tool_calls=[call("Bash", command=command)]), "Done.") as server:
         async with started(project, server, "--permission-mode", "bypassPermissions", answer=turning_away) as editor:
             await editor.prompt(await editor.new(project), "Go")
@@ -280,7 +281,7 @@ def test_without_input_it_ends_at_once(project: Project) -> None:
 @pytest.mark.parametrize(("redirection", "status"), [("<&-", 1), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
 def test_closed_streams_are_no_trap(project: Project, redirection: str, status: int) -> None:
     ask = json.dumps({"id": 1, "method": "initialize", "params": {"protocolVersion": 1}})
-    line = f"{WAVE} acp {redirection}"
+    line = f"{shlex.quote(WAVE)} acp {redirection}"
     environment = project.environment(None)
     done = subprocess.run(["sh", "-c", line], input=ask, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, '"protocolVersion":1' in done.stdout) == (status, status == 0)

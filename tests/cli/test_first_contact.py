@@ -47,7 +47,12 @@ def old_pythons() -> list[str]:
     """Interpreters on this machine that are too old, wherever they are installed."""
     places = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, Path.home().glob(".pyenv/versions/*/bin"))]
     found = {f"python3.{minor}": shutil.which(f"python3.{minor}", path=":".join(places[::-1])) for minor in (7, 9, 10)}
-    return [path for path in found.values() if path]
+    return [path for path in found.values() if path and _starts(path)]
+
+
+def _starts(python: str) -> bool:
+    """A version manager may offer a version that is not installed."""
+    return subprocess.run([python, "-c", "pass"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.skipif(not old_pythons(), reason="needs a Python older than 3.11")

@@ -1,6 +1,7 @@
 """`wave hooks list`, `explain`, `test` and `schema`, as real processes on real hooks."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def test_a_python_without_the_package_is_named_with_the_type_that_needs_none(emp
         '    return deny("not here")\n\n\nif __name__ == "__main__":\n    guard.main()\n'
     )
     (empty.directory / "bin").mkdir()
-    (empty.directory / "bin" / "python-without").write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    (empty.directory / "bin" / "python-without").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n')
     (empty.directory / "bin" / "python-without").chmod(0o755)
     empty.settings({"hooks": {"PreToolUse": [{"command": "bin/python-without guard.py", "onFailure": "block"}]}})
     tried = empty.wave(*TRY, '{"command": "ls"}', "--trust")

@@ -381,9 +381,9 @@ def test_a_local_server_is_found_chosen_and_tried(project: Project) -> None:
     assert server.requests[0].body["model"] == "large-coder"
 
 
-def test_the_readme_shows_a_dialogue_as_it_is(project: Project) -> None:
-    readme = Path(__file__).parents[2] / "README.md"
-    (picture,) = (block.text for block in blocks(readme) if block.text.startswith("$ wave setup\n"))
+def test_the_documentation_shows_a_dialogue_as_it_is(project: Project) -> None:
+    page = Path(__file__).parents[2] / "docs" / "models.md"
+    (picture,) = (block.text for block in blocks(page) if block.text.startswith("$ wave setup\n"))
     models = {"data": [{"id": "qwen3-coder:30b"}, {"id": "llama3.2:3b"}]}
     with (
         listing(CALLS, models=models) as server,
