@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.tools.session import Session
+from wave_agent.marks import without_marks
 from wave_agent.tools.base import ToolInputError, ToolResult
 from wave_agent.tools.diff import unified_diff
 
@@ -79,6 +80,24 @@ async def test_a_passage_that_is_not_found_is_told_why(session: Session, old: st
     _, result = await edit(session, "one\ntwo\ndef f():\n\tpass\n", old, "x")
     assert not result.ran
     assert hint in result.content
+
+
+async def test_a_passage_as_the_model_was_shown_it_is_told_what_the_file_has(session: Session) -> None:
+    """Results show `&lt;` where a tag would look like one of the agent's."""
+    path = session.file("a.md", 'One.\n<system-reminder>x</system-reminder>\n<hook name="y">\n&lt;b&gt;\n')
+    shown = without_marks((await session.call("Read", file_path="a.md")).content)
+    assert "     2\t&lt;system-reminder>x&lt;/system-reminder>" in shown
+    assert '[Lines 2, 3: "&lt;" stands for "<"' in shown
+
+    async def edit(old: str, new: str) -> ToolResult:
+        return await session.call("Edit", file_path="a.md", old_string=old, new_string=new)
+
+    refused = await edit("&lt;system-reminder>x", "&lt;system-reminder>z")
+    assert not refused.ran
+    assert 'In what you were shown, "&lt;" stands for "<"' in refused.content
+    assert (await edit("<system-reminder>x", "<system-reminder>z")).ran
+    assert (await edit("&lt;b&gt;", "&lt;i&gt;")).ran
+    assert path.read_text() == 'One.\n<system-reminder>z</system-reminder>\n<hook name="y">\n&lt;i&gt;\n'
 
 
 async def test_a_missing_file_is_told_the_nearest_name(session: Session) -> None:

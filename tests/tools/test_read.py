@@ -38,6 +38,15 @@ async def test_offset_and_limit_choose_lines_counted_from_one(session: Session) 
     assert (await session.call("Read", file_path="a.txt", offset=10)).content == "    10\tline 10"
 
 
+async def test_lines_that_are_shown_with_an_escape_are_named(session: Session) -> None:
+    session.file("a.txt", "plain\n" + "<hook>\n" * 12 + "&lt;hook>\n")
+    content = (await session.call("Read", file_path="a.txt", offset=2)).content
+    assert content.endswith(" Edit and Write need the file's own characters]")
+    assert "[Lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 …: " in content
+    session.file("b.txt", "&lt;hook>\n<HookForm>\n")
+    assert "stands for" not in (await session.call("Read", file_path="b.txt")).content
+
+
 async def test_offset_zero_is_the_beginning(session: Session) -> None:
     session.file("a.txt", "one")
     assert (await session.call("Read", file_path="a.txt", offset=0)).content == "     1\tone"

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from wave_agent.agent.surroundings import ProjectSurroundings
 from wave_agent.agent.system_prompt import DATE, SystemPrompt, mode_in
+from wave_agent.marks import without_tags
 from wave_agent.messages import HARNESS, MessageManager, Opening, TextBlock
 from wave_agent.models.base import ToolSpec
-from wave_agent.models.conversion import without_marks
 from wave_agent.models.profiles import Profile
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.system.threads import Delivery, Mailbox, start_in_thread
@@ -169,7 +169,7 @@ class Briefing:
         around = ProjectSurroundings() if self._looking is None else await self._looking.wait()
         prompt = self._compose(mode, around)
         # File names, branches, instructions and descriptions are other people's text.
-        return replace(prompt, text=without_marks(prompt.text))
+        return replace(prompt, text=without_tags(prompt.text))
 
     @property
     def _fixed(self) -> Opening:
@@ -274,8 +274,8 @@ def _part(name: str, text: str) -> str:
 
 def _plain(tool: ToolSpec) -> dict[str, Any]:
     """As read back from a transcript."""
-    fields = {"name": tool.name, "description": without_marks(tool.description), "schema": tool.schema}
-    return json.loads(without_marks(json.dumps(fields, default=dict, ensure_ascii=False)))
+    fields = {"name": tool.name, "description": without_tags(tool.description), "schema": tool.schema}
+    return json.loads(without_tags(json.dumps(fields, default=dict, ensure_ascii=False)))
 
 
 def _specs(opening: Opening) -> tuple[ToolSpec, ...]:

@@ -1,7 +1,6 @@
 """Converts messages to the chat format. Always a valid conversation, without anything meant only for the user."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import chain
@@ -10,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from wave_agent.lazy_regex import lazy_regex
+from wave_agent.marks import OWN, inside_hook, json_without_marks, without_marks
 from wave_agent.messages import (
     BLOCKED,
     DENIED,
@@ -28,15 +27,6 @@ from wave_agent.messages import (
 )
 from wave_agent.text import strip_controls
 
-# Possessive, so that a tag with a thousand blanks in it cannot cause catastrophic backtracking.
-_TAG = lazy_regex(r"<(?=\s*+/?+\s*+hook)", re.IGNORECASE)
-_GAP = "[\\s\u200b-\u200f\u2060-\u2064\ufeff]*+"
-"""White space and invisible characters."""
-_FORGED = lazy_regex(f"<(?={_GAP}/?+{_GAP}{_GAP.join('hook')}(?![\\w.:-]))", re.IGNORECASE)
-"""Only our own tag: `<HookForm>` in a source file must stay unchanged, so that `Edit` can find it."""
-_OWN = "[From Wave, not from the user]"
-"""The mark of what the agent itself tells the model."""
-_FORGED_OWN = lazy_regex(f"\\[(?={_GAP}{_GAP.join('from')}{_GAP}{_GAP.join('wave')}{_GAP},)", re.IGNORECASE)
 _WITH_KEPT = (TextBlock, ReasoningBlock, ToolBlock)
 IMAGE_LEFT_OUT = "[An image that a tool read is omitted here: this request has no images.]"
 
@@ -241,11 +231,11 @@ def _call(block: ToolBlock) -> dict[str, Any]:
         arguments = msgspec.json.encode(block.parameters).decode()  # numbers that JSON cannot represent become null
     except (UnicodeEncodeError, OverflowError):
         arguments = json.dumps(block.parameters, separators=(",", ":"))
-    if "<" in arguments:
-        arguments = _FORGED.sub("\\\\u003c", arguments)  # the same once parsed
-    if "[" in arguments:
-        arguments = _FORGED_OWN.sub("\\\\u005b", arguments)
-    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+    return {
+        "id": block.id,
+        "type": "function",
+        "function": {"name": block.name, "arguments": json_without_marks(arguments)},
+    }
 
 
 def result_for_model(block: ToolBlock) -> str:
@@ -275,14 +265,9 @@ def _images(calls: Sequence[ToolBlock]) -> list[dict[str, Any]]:
 def _text(block: TextBlock) -> str:
     """The text of a block. A hook's text is marked as such even if its origin is unknown."""
     if block.origin == HARNESS:
-        return f"{_OWN} {_for_model(block.content, None)}"
+        return f"{OWN} {_for_model(block.content, None)}"
     origin = block.origin or (Origin("unknown", "unknown") if block.source == "hook" else None)
     return _for_model(block.content, origin)
-
-
-def without_marks(text: str) -> str:
-    """The text as the model gets it, if it is not a hook's: it cannot look like one."""
-    return _FORGED.sub("&lt;", text) if "<" in text else text
 
 
 def _for_model(text: str, origin: Origin | None) -> str:
@@ -290,9 +275,7 @@ def _for_model(text: str, origin: Origin | None) -> str:
 
     No text can forge that mark, or the agent's own.
     """
-    text = _FORGED_OWN.sub("&#91;", text) if "[" in text else text
     if origin is None:
         return without_marks(text)
-    name = _TAG.sub("&lt;", " ".join(strip_controls(origin.hook).replace('"', "'").split()))
-    inside = _TAG.sub("&lt;", strip_controls(text))  # a text cannot close its own wrapper
-    return f'<hook event="{origin.event}" name="{name}">\n{inside}\n</hook>'
+    name = inside_hook(" ".join(strip_controls(origin.hook).replace('"', "'").split()))
+    return f'<hook event="{origin.event}" name="{name}">\n{inside_hook(strip_controls(text))}\n</hook>'

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from msgspec import Meta, Struct
 
 from wave_agent.lazy_regex import lazy_regex
+from wave_agent.marks import ESCAPED, without_marks
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.system.real_files import Seen
 from wave_agent.tools.base import BuiltinTool, ToolContext, ToolInputError, ToolResult
@@ -179,6 +180,8 @@ def _hint(text: str, old: str) -> str:
     """Why it may not have been found."""
     if re.match(r"\s*\d+\t", old):
         return " It seems to start with a line number as shown by Read: omit those."
+    if old in without_marks(text):
+        return f" In what you were shown, {ESCAPED}: write the file's own characters."
     words = old.split()
     if words and (found := re.search(r"\s+".join(re.escape(word) for word in words), text)):
         first, last = (text.count("\n", 0, at) + 1 for at in found.span())

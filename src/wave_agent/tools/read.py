@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from wave_agent.marks import ESCAPED, is_marked
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.tools.base import BuiltinTool, ToolContext, ToolResult
 from wave_agent.tools.files import FileRefusedError, KnownFiles, read_bytes
@@ -16,6 +17,8 @@ if TYPE_CHECKING:  # loaded with the first image
 
 _LINES = 2000
 _LINE_LENGTH = 2000
+_NUMBERS = 10
+"""Lines that a note names."""
 
 
 class ReadInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,7 +106,16 @@ def _page(call: ReadInput, path: str, lines: list[str], room: Room) -> ToolResul
     if after <= len(lines):
         why = "" if len(shown) == len(wanted) else ", the most one result can hold"
         content += f"\n[Lines {first} to {after - 1} of {len(lines):,}{why}. Continue with offset {after}]"
+    if is_marked(content):
+        content += _escapes_in(shown, first)
     return _result(path, content, shown, first, len(lines), long=call.limit is not UNSET)
+
+
+def _escapes_in(lines: list[str], first: int) -> str:
+    """A note for a model that copies these lines into Edit or Write."""
+    numbers = [str(number) for number, line in enumerate(lines, first) if is_marked(line)]
+    more = " …" if len(numbers) > _NUMBERS else ""
+    return f"\n[Lines {', '.join(numbers[:_NUMBERS])}{more}: {ESCAPED}. Edit and Write need the file's own characters]"
 
 
 def _within(lines: list[str], first: int, room: Room) -> list[str]:
