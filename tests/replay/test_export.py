@@ -171,8 +171,8 @@ def test_every_question_has_an_answer(project: Path, home: Path, place: ExportPl
     session(project)
     export(home, place)
     answers = {name: ask(place, one.sql) for name, one in QUESTIONS.items()}
-    assert all(answer.rows for answer in answers.values())
-    first = {name: dict(zip(answer.columns, answer.rows[0], strict=True)) for name, answer in answers.items()}
+    assert [name for name, answer in answers.items() if not answer.rows] == ["rollout"]  # no hook is rolled out here
+    first = {name: dict(zip(a.columns, a.rows[0], strict=True)) for name, a in answers.items() if a.rows}
     assert (first["denied"]["program"], first["denied"]["denied_by"]) == ("rm", "guard")
     assert (first["users"]["user"], first["users"]["blocks"]) == (user_name(), 1)
     assert (first["let-through"]["name"], first["let-through"]["let_through"]) == ("broken", 1)

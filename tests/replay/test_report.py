@@ -18,7 +18,9 @@ HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\x1b]
 
 def hook(day: str = "2026-01-31", name: str = "guard", **facts: float) -> HookTally:
     given = {"runs": 4, "waited_ms": 100.0, "turn_seconds": 10.0, **facts}
-    return HookTally(day=day, event="PreToolUse", name=name, layer="user", times=[1.5, 40.0], counts=[3, 1], **given)
+    return HookTally(
+        day=day, event="PreToolUse", name=name, layer="user", mode="enforce", times=[1.5, 40.0], counts=[3, 1], **given
+    )
 
 
 def session(*hooks: HookTally, denied: tuple[DeniedTally, ...] = ()) -> SessionTally:
@@ -39,7 +41,7 @@ def test_figures_of_many_sessions_are_added_up() -> None:
     assert (other.name, one.to_dict()["p99_ms"]) == ("idle", 40)
     assert (percentile([3.0, 1.0], 0.5), percentile([], 0.5)) == (1.0, 0.0)
     assert figures([]) == []
-    empty = HookTally(day="", event="Stop", name="none", layer="user", times=[], counts=[])
+    empty = HookTally(day="", event="Stop", name="none", layer="user", mode="enforce", times=[], counts=[])
     assert (figures([empty])[0].p50_ms, figures([empty])[0].max_ms) == (0, 0)
 
 
@@ -62,7 +64,10 @@ def test_rare_denials_are_dropped_before_they_fill_the_memory() -> None:
 
 
 def test_days_without_a_run_are_shown_and_long_times_by_week() -> None:
-    days = [DayFigures(day=day, runs=1, blocks=1) for day in ("2026-01-05", "2026-01-08", "2026-01-12", "2226-01-01")]
+    days = [
+        DayFigures(day=day, runs=1, enforced=1, blocks=1)
+        for day in ("2026-01-05", "2026-01-08", "2026-01-12", "2226-01-01")
+    ]
     found = filled(days)
     assert [day.day for day in found[:4]] == ["2026-01-05", "2026-01-06", "2026-01-07", "2026-01-08"]
     assert len(found) == 9

@@ -15,7 +15,7 @@ from wave_agent.replay.export_rows import DAY, HOOK_RUNS, SESSIONS, TABLES, TOOL
 from wave_agent.replay.figures import HookFigures, figures
 from wave_agent.replay.fleet_extra import load
 from wave_agent.replay.overview import MOST_DENIED, DayFigures, HookOverview
-from wave_agent.replay.tally import DeniedTally, HookTally
+from wave_agent.replay.tally import ENFORCE, SHADOW, DeniedTally, HookTally
 
 _MOST_ROWS = 100_000
 _PLAIN = frozenset({
@@ -62,8 +62,8 @@ def export_overview(place: ExportPlace, since: float = 0) -> HookOverview:
     """The data of `wave hooks report`."""
     with _restricted(place) as database:
         sessions, hooks = _figures(database, since)
-        days = [DayFigures(day=row[0], runs=row[1], blocks=row[2], failures=row[3], let_through=row[4])
-                for row in database.execute(_DAYS.format(which=_which(since))).fetchall()]  # fmt: skip
+        rows = database.execute(_DAYS.format(which=_which(since))).fetchall()
+        days = [DayFigures(**dict(zip(DayFigures.__struct_fields__, row, strict=True))) for row in rows]
         denied = [
             DeniedTally(day="", tool=row[0], text=row[1], by=row[2], count=row[3])
             for row in database.execute(_DENIED.format(which=_which(since))).fetchall()
@@ -75,7 +75,8 @@ def _figures(database: Any, since: float) -> tuple[int, list[HookFigures]]:
     """DuckDB groups durations to three digits, so that memory does not grow with the number of runs."""
     [[sessions]] = database.execute(f"SELECT count(*) FROM {SESSIONS} WHERE {_used(since)}").fetchall()
     rows = database.execute(_TALLIES.format(which=_which(since))).fetchall()
-    return sessions, figures(_tally(row) for row in rows)
+    counts = database.execute(_SESSION_COUNTS.format(which=_which(since))).fetchall()
+    return sessions, figures([*map(_tally, rows), *map(_session_count, counts)])
 
 
 def _used(since: float) -> str:
@@ -86,19 +87,28 @@ def _which(since: float) -> str:
     return f"session_id IN (SELECT session_id FROM {SESSIONS} WHERE {_used(since)})" if since else "true"
 
 
+_MODE = f"CASE WHEN mode = '{SHADOW}' THEN '{SHADOW}' ELSE '{ENFORCE}' END"
+_BLOCKING = "(outcome IN ('deny', 'block', 'stop') AND NOT is_async)"
 _TALLIES = f"""
-SELECT event, name, layer, printf('%.3g', duration_ms)::DOUBLE AS time_ms,
-       count(*), count(*) FILTER (outcome IN ('deny', 'block', 'stop')),
+SELECT event, name, layer, {_MODE} AS kind, printf('%.3g', duration_ms)::DOUBLE AS time_ms,
+       count(*), count(*) FILTER {_BLOCKING},
        count(*) FILTER (outcome = 'failure' OR failure IS NOT NULL), count(*) FILTER (let_through),
        coalesce(sum(tokens), 0)::BIGINT, coalesce(sum(duration_ms) FILTER (NOT is_async), 0),
        coalesce(sum(turn_ms), 0) / 1000
-FROM {HOOK_RUNS} WHERE {{which}} GROUP BY event, name, layer, time_ms
+FROM {HOOK_RUNS} WHERE {{which}} GROUP BY event, name, layer, kind, time_ms
 """
 """`printf` rounds as `three_digits` does; DuckDB's `round` differs where a duration ends in 5."""
 
 
+_SESSION_COUNTS = f"""
+SELECT event, name, layer, kind, count(*), count(*) FILTER (blocked)
+FROM (SELECT event, name, layer, {_MODE} AS kind, bool_or({_BLOCKING}) AS blocked
+      FROM {HOOK_RUNS} WHERE {{which}} GROUP BY event, name, layer, kind, source, session_id)
+GROUP BY event, name, layer, kind
+"""
 _DAYS = f"""
-SELECT CAST(day AS VARCHAR), count(*), count(*) FILTER (outcome IN ('deny', 'block', 'stop')),
+SELECT CAST(day AS VARCHAR), count(*), count(*) FILTER ({_MODE} = '{ENFORCE}'),
+       count(*) FILTER ({_BLOCKING} AND {_MODE} = '{ENFORCE}'), count(*) FILTER ({_BLOCKING} AND {_MODE} = '{SHADOW}'),
        count(*) FILTER (outcome = 'failure' OR failure IS NOT NULL), count(*) FILTER (let_through)
 FROM {HOOK_RUNS} WHERE {{which}} GROUP BY day ORDER BY day
 """
@@ -111,14 +121,16 @@ GROUP BY ALL ORDER BY calls DESC, tool, call, hook LIMIT {MOST_DENIED}
 
 
 def _tally(row: Sequence[Any]) -> HookTally:
-    event, name, layer, time_ms, runs, blocks, failures, let_through, tokens, waited_ms, turn_seconds = row
+    event, name, layer, mode, time_ms, runs, blocks, failures, let_through, tokens, waited_ms, turn_seconds = row
     return HookTally(
         day="",
         event=event,
         name=name,
         layer=layer,
+        mode=mode,
         runs=runs,
-        blocks=blocks,
+        blocks=blocks if mode == ENFORCE else 0,
+        would_block=blocks if mode == SHADOW else 0,
         failures=failures,
         let_through=let_through,
         tokens=tokens,
@@ -126,6 +138,21 @@ def _tally(row: Sequence[Any]) -> HookTally:
         turn_seconds=turn_seconds,
         times=[float(time_ms)],
         counts=[runs],
+    )
+
+
+def _session_count(row: Sequence[Any]) -> HookTally:
+    event, name, layer, mode, sessions, blocked = row
+    return HookTally(
+        day="",
+        event=event,
+        name=name,
+        layer=layer,
+        mode=mode,
+        sessions=sessions,
+        blocked_sessions=blocked,
+        times=[],
+        counts=[],
     )
 
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.replay.figures import HookFigures, figures
-from wave_agent.replay.tally import DeniedTally, HookTally, SessionTally
+from wave_agent.replay.tally import ENFORCE, DeniedTally, HookTally, SessionTally
 
 MOST_DENIED = 20
 """Denied calls on the page."""
@@ -17,7 +17,11 @@ _KEPT = 10_000
 class DayFigures(Struct, kw_only=True):
     day: str
     runs: int = 0
+    enforced: int = 0
+    """Runs that were not in shadow mode."""
     blocks: int = 0
+    would_block: int = 0
+    """Runs in shadow mode that would have blocked."""
     failures: int = 0
     let_through: int = 0
 
@@ -67,7 +71,9 @@ def overview(sessions: Iterable[SessionTally]) -> HookOverview:
 
 def _add(day: DayFigures, hook: HookTally) -> None:
     day.runs += hook.runs
+    day.enforced += hook.runs if hook.mode == ENFORCE else 0
     day.blocks += hook.blocks
+    day.would_block += hook.would_block
     day.failures += hook.failures
     day.let_through += hook.let_through
 

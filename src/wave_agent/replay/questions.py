@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-_BLOCKED = "outcome IN ('deny', 'block', 'stop')"
+_SAYS_NO = "outcome IN ('deny', 'block', 'stop') AND NOT is_async"
+_BLOCKED = f"{_SAYS_NO} AND mode <> 'shadow'"
 _FAILED = "(outcome = 'failure' OR failure IS NOT NULL)"
 
 
@@ -44,6 +45,23 @@ QUESTIONS: Mapping[str, ReadyQuestion] = {
                count(DISTINCT session_id) AS sessions
         FROM tool_calls WHERE denied IS NOT NULL GROUP BY ALL ORDER BY calls DESC, tool, program LIMIT 20""",
     ),
+    "rollout": ReadyQuestion(
+        "How do hooks compare where they are enforced and where they are shadow?",
+        f"""
+        WITH rolled_out AS (
+            SELECT name, event FROM hook_runs GROUP BY ALL HAVING bool_or(mode = 'shadow') AND bool_or(mode <> 'shadow')
+        ), by_session AS (
+            SELECT name, event, mode, repository, count(*) AS runs, count(*) FILTER ({_SAYS_NO}) AS blocks,
+                   count(*) FILTER ({_FAILED}) AS failures
+            FROM hook_runs SEMI JOIN rolled_out USING (name, event)
+            GROUP BY name, event, mode, repository, source, session_id
+        )
+        SELECT name, event, mode, repository, count(*) AS sessions,
+               round(100 * avg(CAST(blocks > 0 AS INTEGER)), 2) AS percent_of_sessions_blocked,
+               sum(runs)::BIGINT AS runs, round(100 * sum(blocks) / sum(runs), 2) AS percent_of_runs_blocked,
+               sum(failures)::BIGINT AS failures
+        FROM by_session GROUP BY ALL ORDER BY name, event, repository, mode LIMIT 100""",
+    ),
     "repositories": ReadyQuestion(
         "Where are hooks busiest, by repository?",
         f"""
@@ -62,7 +80,7 @@ QUESTIONS: Mapping[str, ReadyQuestion] = {
         "How did it develop, by day?",
         f"""
         SELECT day, count(DISTINCT session_id) AS sessions, count(*) AS hook_runs,
-               round(100 * avg(CAST({_BLOCKED} AS INTEGER)), 2) AS percent_blocked,
+               round(100 * avg(CAST({_BLOCKED} AS INTEGER)) FILTER (mode <> 'shadow'), 2) AS percent_blocked,
                count(*) FILTER ({_FAILED}) AS failures, round(approx_quantile(duration_ms, 0.99), 1) AS p99_ms
         FROM hook_runs GROUP BY ALL ORDER BY day DESC LIMIT 60""",
     ),

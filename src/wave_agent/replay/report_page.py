@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from msgspec.structs import replace
 
 from wave_agent.replay.charts import Bar, over_time, share, span
-from wave_agent.replay.figures import HookFigures
+from wave_agent.replay.figures import HookFigures, rolled_out
 from wave_agent.replay.html import framed, plain
 from wave_agent.replay.overview import DayFigures, HookOverview
 
@@ -48,7 +48,8 @@ def report_page(found: HookOverview, title: str) -> str:
         f"<header><h1>{plain(title)}</h1><p>{plain(_period(found.days))}</p>{_summary(found)}</header><main>",
         *_section(
             "Blocked",
-            f"Runs that denied, blocked or stopped, in percent of all runs, by {'week' if by_week else 'day'}.",
+            "Runs that denied, blocked or stopped, in percent of all runs that were not in shadow mode, "
+            f"by {'week' if by_week else 'day'}.",
             over_time("Blocked runs in percent", [_blocked(day) for day in bars], unit=" %"),
         ),
         *_section(
@@ -57,6 +58,7 @@ def report_page(found: HookOverview, title: str) -> str:
             f"by {'week' if by_week else 'day'}.",
             over_time("Failed runs", [_failed(day) for day in bars]),
         ),
+        *_rollouts(found.hooks),
         *_section("Latency", _LATENCY, _latency(found.hooks), wide=True),
         *_section("Denied most", "Calls that did not run, and what denied them.", _denied(found), wide=True),
         "</main>",
@@ -79,10 +81,12 @@ def _section(title: str, about: str, *content: str, wide: bool = False) -> Itera
 
 def _summary(found: HookOverview) -> str:
     blocks, failures = sum(day.blocks for day in found.days), sum(day.failures for day in found.days)
+    enforced, would_block = sum(day.enforced for day in found.days), sum(day.would_block for day in found.days)
     shown = {
         "sessions": f"{found.sessions:,}",
         "hook runs": f"{found.runs:,}",
-        "blocked": f"{blocks:,} ({_percent(blocks, found.runs)})",
+        "blocked": f"{blocks:,} ({_percent(blocks, enforced)})",
+        **({"would have blocked": f"{would_block:,}"} if enforced < found.runs else {}),
         "failed": f"{failures:,} ({_percent(failures, found.runs)})",
         "let through": f"{sum(day.let_through for day in found.days):,}",
     }
@@ -118,7 +122,9 @@ def weeks(days: Sequence[DayFigures]) -> list[DayFigures]:
         found[monday] = replace(
             week,
             runs=week.runs + day.runs,
+            enforced=week.enforced + day.enforced,
             blocks=week.blocks + day.blocks,
+            would_block=week.would_block + day.would_block,
             failures=week.failures + day.failures,
             let_through=week.let_through + day.let_through,
         )
@@ -126,13 +132,37 @@ def weeks(days: Sequence[DayFigures]) -> list[DayFigures]:
 
 
 def _blocked(day: DayFigures) -> Bar:
-    percent = 100 * day.blocks / day.runs if day.runs else 0.0
-    return Bar(day.day, percent, f"{day.day}: {day.blocks:,} of {day.runs:,} runs ({percent:.1f} %)")
+    percent = 100 * day.blocks / day.enforced if day.enforced else 0.0
+    return Bar(day.day, percent, f"{day.day}: {day.blocks:,} of {day.enforced:,} runs ({percent:.1f} %)")
 
 
 def _failed(day: DayFigures) -> Bar:
     hint = f"{day.day}: {day.failures:,} of {day.runs:,} runs failed, {day.let_through:,} let through"
     return Bar(day.day, day.failures, hint, day.let_through)
+
+
+def _rollouts(hooks: Sequence[HookFigures]) -> Iterator[str]:
+    """Both modes of each hook that is being rolled out; nothing if none is."""
+    rows = (
+        f'<tr><td class="main">{plain(hook.name)}</td><td class="less">{plain(hook.event)}</td><td>{hook.mode}</td>'
+        f"<td>{hook.sessions:,}</td><td>{hook.blocked_sessions:,} ({_percent(hook.blocked_sessions, hook.sessions)})"
+        f'</td><td class="less">{hook.runs:,}</td><td>{blocked:,} ({_percent(blocked, hook.runs)})</td>'
+        f'<td class="less">{_ms(hook.p95_ms)}</td></tr>'
+        for modes in rolled_out(hooks)
+        for hook in modes
+        for blocked in [hook.blocks + hook.would_block]
+    )
+    if body := list(rows):
+        head = (
+            '<th class="main">hook</th><th class="less">event</th><th>mode</th><th>sessions</th><th>with a block</th>'
+            '<th class="less">runs</th><th>blocks</th><th class="less">p95</th>'
+        )
+        yield from _section("Rolled out", _ROLLED_OUT, _table(head, iter(body)), wide=True)
+
+
+_ROLLED_OUT = (
+    "Hooks that are enforced in a share of the sessions. In shadow mode, blocks are those that they would have made."
+)
 
 
 def _latency(hooks: Sequence[HookFigures]) -> str:

@@ -14,6 +14,7 @@ from wave_agent.replay.timeline import main_value
 from wave_agent.text import clip
 
 BLOCKING = frozenset({"deny", "block", "stop"})
+ENFORCE, SHADOW = "enforce", "shadow"
 _TEXT = 200
 """Characters of a denied call that are kept."""
 _MOST_DENIED = 100
@@ -21,15 +22,23 @@ _MOST_DENIED = 100
 
 
 class HookTally(Struct, array_like=True, kw_only=True):
-    """The runs of one hook on one event on one day."""
+    """The runs of one hook on one event on one day, in one mode."""
 
     day: str
     """`2026-01-31`, in UTC."""
     event: str
     name: str
     layer: str
+    mode: str
+    """`enforce` or `shadow`: with `rollout`, a hook can have both."""
+    sessions: int = 0
+    """1 in one tally of each session, so that a session of several days is counted once."""
+    blocked_sessions: int = 0
+    """The same for sessions in which it blocked or, in shadow mode, would have."""
     runs: int = 0
     blocks: int = 0
+    would_block: int = 0
+    """Blocks in shadow mode, which had no effect."""
     failures: int = 0
     let_through: int = 0
     """Failures that were let through."""
@@ -96,6 +105,11 @@ def three_digits(value: float) -> float:
     return float(f"{value:.3g}")
 
 
+def is_blocking(run: RunFact) -> bool:
+    """Whether it blocked or, in shadow mode, would have. What nothing waits for can block nothing."""
+    return run.outcome in BLOCKING and not run.is_async
+
+
 def is_failure(run: RunFact) -> bool:
     return run.outcome == "failure" or run.failure is not None
 
@@ -117,19 +131,30 @@ def tally(facts: TranscriptFacts) -> SessionTally:
 
 
 def _hooks(facts: TranscriptFacts) -> list[HookTally]:
-    found: dict[tuple[str, str, str, str], HookTally] = {}
-    times: dict[tuple[str, str, str, str], Counter[float]] = {}
+    found: dict[tuple[str, str, str, str, str], HookTally] = {}
+    times: dict[tuple[str, str, str, str, str], Counter[float]] = {}
     seen: set[tuple[str, str, str, int]] = set()
+    ran: set[tuple[str, str, str, str]] = set()
+    blocked: set[tuple[str, str, str, str]] = set()
     lengths = {number: end - start for number, (start, end) in facts.turns.items()}
     for run in facts.runs:
-        key = (day_of(run.at), run.event, run.name, run.layer)
+        hook = (run.event, run.name, run.layer, SHADOW if run.mode == SHADOW else ENFORCE)
+        key = (day_of(run.at), *hook)
         one = found.get(key)
         if one is None:
-            day, event, name, layer = key
-            one = found[key] = HookTally(day=day, event=event, name=name, layer=layer, times=[], counts=[])
+            day, event, name, layer, mode = key
+            one = found[key] = HookTally(day=day, event=event, name=name, layer=layer, mode=mode, times=[], counts=[])
             times[key] = Counter()
         one.runs += 1
-        one.blocks += run.outcome in BLOCKING
+        if hook not in ran:
+            ran.add(hook)
+            one.sessions = 1
+        if is_blocking(run):
+            one.blocks += one.mode == ENFORCE
+            one.would_block += one.mode == SHADOW
+            if hook not in blocked:
+                blocked.add(hook)
+                one.blocked_sessions = 1
         one.failures += is_failure(run)
         one.let_through += run.let_through
         one.tokens += run.tokens

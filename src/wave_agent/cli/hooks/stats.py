@@ -9,15 +9,30 @@ from wave_agent.cli.hooks.scope import SessionScope, scope_of, scope_options, te
 from wave_agent.cli.options import json_option, secrets_option
 from wave_agent.cli.progress import Progress
 from wave_agent.cli.tables import milliseconds, table
-from wave_agent.replay.figures import HookFigures, figures
+from wave_agent.replay.figures import HookFigures, figures, rolled_out
 from wave_agent.replay.questions import QUESTIONS
 from wave_agent.replay.tallies import Tallies
+from wave_agent.replay.tally import SHADOW
 from wave_agent.sessions.masking import masked
 
 if TYPE_CHECKING:
     from wave_agent.replay.export_query import QueryResult
 
 _HEAD = ("hook", "event", "runs", "blocks", "failed", "let through", "p50", "p95", "max", "of turn", "")
+_COMPARED = (
+    "rolled out",
+    "event",
+    "mode",
+    "sessions",
+    "with a block",
+    "",
+    "runs",
+    "blocks",
+    "",
+    "failed",
+    "p50",
+    "p95",
+)
 _SHOWN = 1000
 """Rows of an answer that are printed; with --json, there is no such limit."""
 
@@ -38,6 +53,9 @@ def stats(
     slow      p95 above 500 ms, or more than 20 % of the time of the turns in which it ran
     flaky     some runs failed, others did not
     failing   every run failed
+    shadow    it ran in shadow mode; in brackets, the runs that would have blocked
+
+    A hook that is being rolled out has a row for each mode, and both are compared below.
 
     --sql and --question are about the sessions of all projects, or an export (--from), and need the extra:
     pip install 'wave-agent[fleet]'
@@ -107,6 +125,36 @@ def _show(count: int, rows: list[HookFigures]) -> None:
     click.echo(f"{sum(row.runs for row in rows):,} hook runs in {sessions}")
     for line in table([_HEAD, *map(_cells, rows)], right=range(2, 10)):
         click.echo(line)
+    if pairs := rolled_out(rows):
+        click.echo()
+        for line in table([_COMPARED, *(_compared(row) for pair in pairs for row in pair)], right=range(3, 12)):
+            click.echo(line)
+
+
+def _compared(row: HookFigures) -> tuple[str, ...]:
+    blocks = row.blocks + row.would_block
+    return (
+        row.name,
+        row.event,
+        row.mode,
+        f"{row.sessions:,}",
+        f"{row.blocked_sessions:,}",
+        _percent(row.blocked_sessions, row.sessions),
+        f"{row.runs:,}",
+        f"{blocks:,}",
+        _percent(blocks, row.runs),
+        f"{row.failures:,}",
+        milliseconds(row.p50_ms),
+        milliseconds(row.p95_ms),
+    )
+
+
+def _shadow(row: HookFigures) -> list[str]:
+    return [SHADOW] if row.mode == SHADOW else []
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else ""
 
 
 def _cells(row: HookFigures) -> tuple[str, ...]:
@@ -114,12 +162,12 @@ def _cells(row: HookFigures) -> tuple[str, ...]:
         row.name,
         row.event,
         f"{row.runs:,}",
-        f"{row.blocks:,}",
+        f"({row.would_block:,})" if row.mode == SHADOW else f"{row.blocks:,}",
         f"{row.failures:,}",
         f"{row.let_through:,}",
         milliseconds(row.p50_ms),
         milliseconds(row.p95_ms),
         milliseconds(row.max_ms),
         f"{row.share:.0%}",
-        ", ".join([*row.marks, *([f"{row.tokens:,} tokens"] if row.tokens else [])]),
+        ", ".join([*row.marks, *([f"{row.tokens:,} tokens"] if row.tokens else []), *_shadow(row)]),
     )
