@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import rows
-from wave_agent.agent.command_text import AttachFile, RunLine, command_pieces, fill_arguments
+from wave_agent.agent.command_text import AttachFile, RunLine, command_pieces, fill_arguments, unfilled_pieces
 from wave_agent.agent.line_arguments import UnsafeArgumentError
 
 
@@ -48,6 +48,15 @@ def test_lines_to_run_and_files_to_attach_are_found() -> None:
         "\nHere: ",
         RunLine("date"),
         " mail me@home x!`no` `@x`",
+    )
+
+
+def test_what_is_to_be_done_is_shown_as_it_is_written() -> None:
+    body = "See @src/a.py, \\$1 and @$1.\n!`git log $2`\nHere: $ARGUMENTS x!`no`"
+    assert unfilled_pieces(body) == (
+        AttachFile("src/a.py", "@src/a.py"),
+        AttachFile("$1", "@$1"),
+        RunLine("git log $2"),
     )
 
 

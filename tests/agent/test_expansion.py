@@ -151,6 +151,25 @@ async def test_the_users_own_come_before_the_projects_and_skills_before_commands
 
 
 @pytest.mark.parametrize(
+    ("given", "permitted", "wrong"),
+    [
+        ("Bash(git log:*), Read  Edit(a, b)", ["Bash(git log:*)", "Read", "Edit(a, b)"], 0),
+        ("Bash(echo $(date):*),Read", ["Bash(echo $(date):*)", "Read"], 0),
+        ("Bash(git log", [], 1),  # not all of Bash
+        ("Read, Bash(git, Edit", ["Read"], 1),
+        (") Read,,", ["Read"], 1),
+    ],
+)
+async def test_half_a_rule_permits_nothing(home: Path, project: Path, given: str, permitted: list[str], wrong: int):
+    write(home / "commands" / "a.md", f"---\nallowed-tools: '{given}'\n---\nx")
+    wave, _ = await agent(project)
+    async with wave:
+        assert wave.extensions is not None
+        rules, problems = allowed_by(wave.extensions.files[0])
+    assert ([rule.text for rule in rules], len(problems)) == (permitted, wrong)
+
+
+@pytest.mark.parametrize(
     ("front", "body", "arguments", "refusal", "notice"),
     [
         ("", "Fix $1.", "", "Not sent: /go needs an argument, which its text uses as $1. Write /go ARGUMENT", ""),

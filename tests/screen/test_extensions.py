@@ -129,3 +129,29 @@ async def test_untrusted_skills_are_asked_about_and_trust_in_them_can_be_kept(pr
         await on.press("o")
         await on.until(lambda: on.app.open_agent is not None)
         assert on.app.custom == {}
+
+
+async def test_the_question_shows_what_untrusted_commands_and_agents_may_do_and_what_is_left_out(project: Path):
+    root = project / ".wave"
+    write(root / "commands" / "ship.md", "---\nallowed-tools: Bash(git push:*)\n---\nShip.\n!`make all`")
+    write(root / "commands" / "broken.md", "---\na: [\n---\nx")
+    hook = "hooks:\n  Stop:\n    - command: ./stop.sh"
+    write(root / "agents" / "fixer.md", f"---\nname: fixer\ndescription: fixes\ntools: Bash\n{hook}\n---\nFix.")
+    async with stage(project, trust=False, wait_for_agent=False, size=(140, 50)) as on:
+        await on.until(lambda: on.asks(TrustQuestion) is not None)
+        for text in (
+            *(".wave/commands/ship.md (not trusted yet)", "allows without asking: Bash(git push:*)"),
+            *("runs, when called as /ship: make all", ".wave/commands/broken.md: left out, it has an invalid front"),
+            *("tools: Bash", "hook on SubagentStop: ./stop.sh"),
+        ):
+            assert text in on.screen, text
+        await on.press("l")
+        await on.until(lambda: not on.app.is_running)
+
+
+async def test_what_would_be_left_out_anyway_is_no_question(project: Path):
+    write(project / ".wave" / "commands" / "broken.md", "---\na: [\n---\nx")
+    async with stage(project, trust=False) as on:
+        assert on.asks(TrustQuestion) is None
+        await on.send("/skills")
+        await on.sees("it has an invalid front matter, line 2")

@@ -66,6 +66,18 @@ def command_pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
     return _joined(pieces)
 
 
+def unfilled_pieces(body: str) -> tuple[CommandPiece, ...]:
+    """What is to be done for the text, for a person to see: the lines and paths as they are written."""
+    found: list[CommandPiece] = []
+    for token in _TOKEN.finditer(body):
+        if token["line"] is not None:
+            found.append(RunLine(token["line"]))
+        elif token["path"] is not None:
+            path = token["path"].rstrip(_TRAILING)
+            found.append(AttachFile(path, f"@{path}"))
+    return tuple(found)
+
+
 def empty_placeholders(body: str, arguments: str) -> tuple[str, ...]:
     """The placeholders of a text for which there is no argument, as they are written."""
     filler = _Filler(body, arguments)

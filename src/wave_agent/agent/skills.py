@@ -1,8 +1,7 @@
 """Skills for the model: a list of what there is, and the tool that loads one. Loaded only if there are any."""
 
 import os
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from msgspec import Meta, Struct
@@ -25,7 +24,6 @@ _MOST_NAMES = 50
 """Skills that an error names."""
 _SHORT = 100
 """Characters of a description when all of them do not fit."""
-_RULE = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 
 
 def model_skills(extensions: Extensions | None) -> dict[str, ExtensionFile]:
@@ -71,7 +69,7 @@ def allowed_by(file: ExtensionFile) -> tuple[tuple[Rule, ...], list[str]]:
     """The calls that its `allowed-tools` permit, and what is wrong with others."""
     given: Any = file.front.get("allowed-tools") or []
     listed = cast(list[Any], given) if isinstance(given, list) else [given]
-    texts = _RULE.findall(given) if isinstance(given, str) else listed
+    texts = list(_separate(given)) if isinstance(given, str) else listed
     rules: list[Rule] = []
     problems: list[str] = []
     for text in texts:
@@ -80,6 +78,21 @@ def allowed_by(file: ExtensionFile) -> tuple[tuple[Rule, ...], list[str]]:
         except RuleError as error:
             problems.append(reveal(f"{file.place('allowed-tools')}: ignored: {error}"))
     return tuple(rules), problems
+
+
+def _separate(given: str) -> Iterator[str]:
+    """The rules in a line, which commas or blanks separate. What is in parentheses belongs to its rule, also if they
+    are not closed: half a rule could permit more than the whole."""
+    rule, depth = "", 0
+    for character in given:
+        depth = max(0, depth + (character == "(") - (character == ")"))
+        if depth or not (character == "," or character.isspace()):
+            rule += character
+        elif rule:
+            yield rule
+            rule = ""
+    if rule:
+        yield rule
 
 
 def permits_words(rules: Sequence[Rule]) -> str:

@@ -1,7 +1,7 @@
 """Creates the screen's agents, one at a time, all with the same flags and trust."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.events import Event
 from wave_agent.permissions.decision import Approver, RestoreApprover
 from wave_agent.settings.definition_hooks import definition_candidates
-from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
+from wave_agent.settings.extensions import trusted_record, why_untrusted
 from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.sources import gather_settings, project_extensions, project_settings
 from wave_agent.settings.trust import Record, TrustStore, candidates, file_digest, record_of
@@ -24,6 +24,7 @@ from wave_agent.system.project import Project
 from wave_agent.text import reveal
 
 if TYPE_CHECKING:
+    from wave_agent.agent.extension_review import Reviewed
     from wave_agent.mcp.servers import WaitingServer
     from wave_agent.mcp.values import Elicit
 
@@ -124,11 +125,20 @@ class Agents:
             texts = project_extensions(self.home, self.place)
         except SettingsError:  # reported when the agent is created
             return []
-        why_not = why_untrusted(record, self.project)
-        named = load_extensions(texts, self.project, lambda _: None)
-        about = {one.path: one.description for one in named.files}
+        from wave_agent.agent.extension_review import review  # lazy: only for what is not trusted
+
+        why_not, found = why_untrusted(record, self.project), review(texts, self.project)
+        waiting = [(one, why) for one in texts if (why := why_not(one)) is not None]
+        if all(found[one.path].left_out for one, _ in waiting):
+            return []
         return [
-            reveal(f"{one.shown(self.project)} ({why}): {about.get(one.path, '')}".rstrip(": "))
-            for one in texts
-            if not one.problem and (why := why_not(one)) is not None
+            reveal(line) for one, why in waiting for line in _described(one.shown(self.project), why, found[one.path])
         ]
+
+
+def _described(path: str, why: str, found: "Reviewed") -> Iterator[str]:
+    if found.left_out:
+        yield f"{path}: left out, {found.left_out}"
+        return
+    yield f"{path} ({why}): {found.description}".rstrip(": ")
+    yield from (f"  {line}" for line in found.may)

@@ -140,8 +140,7 @@ def load_extensions(
             continue
         if one.place.layer in OF_THE_PROJECT and (why := why_not(one)) is not None:
             mistake = _mistake_in(one, project)
-            why = f"has a mistake: {mistake}" if mistake else why
-            unused.append(UnusedExtension(kind=kind, path=where, why=why, untrusted=not mistake))
+            unused.append(UnusedExtension(kind=kind, path=where, why=mistake or why, untrusted=not mistake))
             continue
         try:
             file = _parsed(one, project, notices)
@@ -159,16 +158,17 @@ def load_extensions(
 
 
 def _mistake_in(found: FoundExtension, project: str) -> str:
-    """Why a definition of an agent would be left out even if it were trusted; empty if it would be used."""
-    if found.place.kind is not ExtensionKind.AGENTS:
+    """Why it would be left out even if it were trusted, as a phrase that follows "it"; empty if it would be used."""
+    try:
+        file = _parsed(found, project, [])
+    except _UnusableError as error:
+        return str(error)
+    if file.kind is not ExtensionKind.AGENTS:
         return ""
     from wave_agent.settings.agent_definitions import definitions_in  # lazy: only for what is not trusted
 
-    try:
-        _, problems = definitions_in([_parsed(found, project, [])])
-    except _UnusableError:
-        return ""
-    return next((reveal(str(one)) for one in problems if one.left_out), "")
+    _, problems = definitions_in([file])
+    return next((f"has a mistake: {reveal(str(one))}" for one in problems if one.left_out), "")
 
 
 def _untrusted_notice(unused: list[UnusedExtension], comparing: str) -> list[str]:

@@ -600,12 +600,17 @@ def _without_bypass(source: SettingsSource) -> tuple[SettingsSource, tuple[str, 
 
 
 def describe(hook: HookDefinition) -> str:
-    """The full command, or the policy and the model that judges by it, and where it is defined."""
+    """What it runs or asks, and where it is defined."""
+    inside = f", in the subagent {hook.agent}" if hook.agent else ""
+    return f"{hook.event}: {hook_in_words(hook)} ({hook.source}:{hook.line}{inside})"
+
+
+def hook_in_words(hook: HookDefinition) -> str:
+    """The full command, or the policy and the model that judges by it."""
     command = shlex.join([hook.command, *hook.args]) if hook.args is not None else hook.shown_command
     if hook.kind in (HookKind.PROMPT, HookKind.AGENT):
-        command = f"{hook.kind} hook, {f'model {hook.model}' if hook.model else 'the usual model'}: {command}"
-    inside = f", in the subagent {hook.agent}" if hook.agent else ""
-    return f"{hook.event}: {command} ({hook.source}:{hook.line}{inside})"
+        return f"{hook.kind} hook, {f'model {hook.model}' if hook.model else 'the usual model'}: {command}"
+    return command
 
 
 def read_overlay(overlay: Overlay) -> SettingsSource:

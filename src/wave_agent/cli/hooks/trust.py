@@ -10,17 +10,16 @@ from typing import Any
 import click
 from msgspec import Struct, to_builtins
 
+from wave_agent.agent.extension_review import review
 from wave_agent.agent.options import locate_project
 from wave_agent.cli.options import cwd_option
 from wave_agent.errors import SettingsError
 from wave_agent.permissions.decision import PermissionMode
-from wave_agent.settings.agent_definitions import definitions_in
 from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extension_files import FoundExtension
-from wave_agent.settings.extensions import load_extensions, trusted_record, why_untrusted
+from wave_agent.settings.extensions import trusted_record, why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
 from wave_agent.settings.layers import merge_settings, only_restrictions
-from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.sources import alarms_of, describe, project_extensions, project_settings
 from wave_agent.settings.trust import (
     RUNS,
@@ -189,6 +188,8 @@ class ExtensionRow(Struct, frozen=True, kw_only=True):
     kind: str
     path: str
     description: str
+    may: tuple[str, ...] = ()
+    """What it may do."""
     files: tuple[str, ...]
     """The other files of a skill, relative to it."""
     trusted: bool
@@ -202,32 +203,24 @@ class ExtensionRow(Struct, frozen=True, kw_only=True):
         if self.left_out:
             yield f"    {self.left_out}"
             return
-        if self.description:
-            yield f"    {self.description}"
-        if self.why_not:
-            yield f"    {self.why_not}"
-        yield from (f"    file {name}" for name in self.files)
+        told = (self.description, self.why_not, *self.may, *(f"file {name}" for name in self.files))
+        yield from (f"    {line}" for line in told if line)
 
 
 def _extension_rows(texts: Sequence[FoundExtension], project: str, record: Record) -> Iterator[ExtensionRow]:
-    why_not = why_untrusted(record, project)
-    shown = load_extensions(texts, project, lambda _: None)
-    files = (*shown.files, *(both.file for both in shown.shadowed))
-    about = {one.path: one.description for one in files}
-    _, problems = definitions_in(one for one in files if one.kind is ExtensionKind.AGENTS)
-    wrong = {one.source.rpartition(":")[0]: str(one) for one in problems if one.left_out}
+    why_not, found = why_untrusted(record, project), review(texts, project)
     for one in texts:
-        if not one.problem:  # what cannot be used needs no trust
-            why = why_not(one)
-            yield ExtensionRow(
-                kind=one.place.kind.value,
-                path=one.shown(project),
-                description=about.get(one.path, "cannot be read as one, see wave doctor"),
-                files=tuple(os.path.relpath(path, one.whole) for path in one.others),
-                trusted=why is None,
-                why_not=why,
-                left_out=wrong.get(one.path),
-            )
+        why, about = why_not(one), found[one.path]
+        yield ExtensionRow(
+            kind=one.place.kind.value,
+            path=one.shown(project),
+            description=about.description,
+            may=about.may,
+            files=tuple(os.path.relpath(path, one.whole) for path in one.others),
+            trusted=why is None,
+            why_not=why,
+            left_out=about.left_out,
+        )
 
 
 def _confirmed(sources: Sequence[SettingsSource], project: str, record: Record, alarms: Sequence[str]) -> Iterator[str]:
