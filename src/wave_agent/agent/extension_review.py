@@ -21,7 +21,7 @@ _NO_EFFECT = ("hooks", "disallowed-tools", "model", "effort", "context", "agent"
 """Keys of skills and commands that mean something to other agents, and nothing here."""
 
 
-class Reviewed(Struct, frozen=True, kw_only=True):
+class ExtensionReview(Struct, frozen=True, kw_only=True):
     """One agent, skill or command, as a person has to judge it."""
 
     description: str = ""
@@ -31,7 +31,7 @@ class Reviewed(Struct, frozen=True, kw_only=True):
     """Why it is not used, whether or not it is trusted."""
 
 
-def review(texts: Iterable[FoundExtension], project: str) -> Mapping[str, Reviewed]:
+def review(texts: Iterable[FoundExtension], project: str) -> Mapping[str, ExtensionReview]:
     """By the path of their files."""
     texts = tuple(texts)
     loaded = load_extensions(texts, project, lambda _: None)
@@ -41,22 +41,22 @@ def review(texts: Iterable[FoundExtension], project: str) -> Mapping[str, Review
     unused = {one.path: one.why for one in loaded.unused}
     return {
         one.path: found.get(one.path)
-        or Reviewed(left_out=f"it {unused.get(reveal(one.shown(project)), 'cannot be read')}")
+        or ExtensionReview(left_out=f"it {unused.get(reveal(one.shown(project)), 'cannot be read')}")
         for one in texts
     }
 
 
-def _file(file: ExtensionFile, by_other: str | None) -> Reviewed:
+def _file(file: ExtensionFile, by_other: str | None) -> ExtensionReview:
     shadow = (f"not used: {by_other} has the same name",) if by_other else ()
     if file.kind is not ExtensionKind.AGENTS:
-        return Reviewed(description=file.description, may=(*_prompt(file), *shadow))
+        return ExtensionReview(description=file.description, may=(*_prompt(file), *shadow))
     # Each by itself: of two with one name, only one would be returned.
     definitions, problems = definitions_in([file])
     if (wrong := next((str(one) for one in problems if one.left_out), None)) is not None:
-        return Reviewed(left_out=wrong)
+        return ExtensionReview(left_out=wrong)
     (definition,) = definitions.values()
     ignored = (f"without effect: {one.field} {one.message}" for one in problems)
-    return Reviewed(description=definition.description, may=(*_agent(definition), *ignored, *shadow))
+    return ExtensionReview(description=definition.description, may=(*_agent(definition), *ignored, *shadow))
 
 
 def _prompt(file: ExtensionFile) -> Iterator[str]:

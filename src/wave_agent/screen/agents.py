@@ -24,7 +24,7 @@ from wave_agent.system.project import Project
 from wave_agent.text import reveal
 
 if TYPE_CHECKING:
-    from wave_agent.agent.extension_review import Reviewed
+    from wave_agent.agent.extension_review import ExtensionReview
     from wave_agent.mcp.servers import WaitingServer
     from wave_agent.mcp.values import Elicit
 
@@ -136,7 +136,7 @@ class Agents:
         ]
 
 
-def _described(path: str, why: str, found: "Reviewed") -> Iterator[str]:
+def _described(path: str, why: str, found: "ExtensionReview") -> Iterator[str]:
     if found.left_out:
         yield f"{path}: left out, {found.left_out}"
         return
