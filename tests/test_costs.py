@@ -142,7 +142,7 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     assert not [name for name in loaded if name.startswith("wave_agent.effects")]
     rooms = {name.rpartition(".")[0] for name in loaded}  # packages, each with a docstring and nothing else
     assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 126
-    assert len(loaded) <= 318
+    assert len(loaded - {"sitecustomize"}) <= 318  # some distributions have one
 
 
 def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path: Path) -> None:

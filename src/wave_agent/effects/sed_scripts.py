@@ -11,7 +11,9 @@ from msgspec import Struct
 
 from wave_agent.lazy_regex import lazy_regex
 
-_ADDRESS = lazy_regex(r"(?:\d+(?:~\d+)?|\$|(?:/((?:[^/\\\n]|\\.)*+)/|\\([^\\\n])((?:(?!\2)[^\\\n]|\\.)*+)\2)[IM]*)\s*")
+_ADDRESS = lazy_regex(
+    r"(?:\d+(?:~\d+)?|\$|(?:/((?:[^/\\\n]|\\.)*+)/|\\([^\\\n])((?>(?:(?!\2)[^\\\n]|\\.)*))\2)[IM]*)\s*"
+)
 _ALSO = lazy_regex(r",\s*[+~]?\s*")
 _BLANKS = lazy_regex(r"[\s;]*")
 _PLAIN = frozenset("dDgGhHlnNpPxqQ=zF}")
@@ -21,7 +23,7 @@ _NUMBER = lazy_regex(r"[ \t]*\d*")
 _FLAGS = lazy_regex(r"[gpiIM0-9]*")
 _TEXT = lazy_regex(r"(?:[^\\\n]|\\.)*", re.DOTALL)
 _BLANK_BEFORE_TEXT = lazy_regex(r"[ \t]*\\[ \t]+(?:\n|\Z)")
-_REGEX = lazy_regex(r"(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?:\[([:.=])(?:(?!\1\]).)*+\1\]|[^\]\n])*+\])*+")
+_REGEX = lazy_regex(r"(?>(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?>(?:\[([:.=])(?>(?:(?!\1\]).)*)\1\]|[^\]\n])*)\])*)")
 """A regular expression in which every bracket is closed: so no delimiter is inside one, where it would mean itself."""
 _AFTER = ("", ";", "\n", "}", " ", "#")
 """What may follow a command on its line."""
@@ -142,7 +144,8 @@ class _Scanner:
         if between in ("", "\\", "\n"):
             raise _NotUnderstoodError
         mark = re.escape(between)
-        whole = re.compile(rf"{mark}((?:(?!{mark})[^\\\n]|\\.)*+){mark}(?:(?!{mark})[^\\\n]|\\.)*+{mark}", re.DOTALL)
+        part = rf"((?>(?:(?!{mark})[^\\\n]|\\.)*)){mark}"
+        whole = re.compile(f"{mark}{part}{part}", re.DOTALL)
         found = whole.match(self.text, self.at)
         if found is None or (sign == "s" and not _REGEX.fullmatch(found[1])):
             raise _NotUnderstoodError
