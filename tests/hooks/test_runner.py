@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.descriptors import open_descriptors
 from wave_agent.hooks.execution import HookExecutionResult, HookJob
 from wave_agent.hooks.runners.command import Cancellation, ProcessRunner
 
@@ -82,10 +83,6 @@ async def until(condition: Callable[[], bool]) -> None:
 def pids_in(directory: Path) -> list[int]:
     """The processes that have announced themselves with `echo PID > NAME.pid`."""
     return [int(text) for path in directory.glob("*.pid") if (text := path.read_text()).endswith("\n")]
-
-
-def open_descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd" if PROC else "/dev/fd"))
 
 
 def children() -> set[int]:

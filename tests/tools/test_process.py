@@ -1,12 +1,11 @@
 """How commands end: by themselves, by a timeout, by a cancellation."""
 
 import asyncio
-import os
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.descriptors import open_descriptors
 from tests.tools.processes import PROC, children_of_ours, is_alive
 from tests.tools.session import Session
 from tests.waiting import number_in, until
@@ -86,16 +85,6 @@ async def test_a_background_child_that_holds_the_pipes_does_not_hold_us(session:
 
 
 @pytest.mark.skipif(not PROC, reason="looks at processes through /proc")
-def open_descriptors() -> set[str]:
-    """Without the two that a thread which waits for its next command keeps for a while."""
-    found: set[str] = set()
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):
-            if os.readlink(f"/proc/self/fd/{name}") not in ("anon_inode:[eventpoll]", "anon_inode:[eventfd]"):
-                found.add(name)
-    return found
-
-
 async def test_neither_zombies_nor_descriptors_are_left(session: Session) -> None:
     await session.bash("true")  # whatever the first call sets up for good
     before = open_descriptors()

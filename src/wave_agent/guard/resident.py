@@ -226,7 +226,11 @@ class Copies:
 
 
 def _state(copy: socket.socket) -> bytes | None:
-    """`_READY`, `_ENDED`, or None if it is not ready yet."""
+    """`_READY`, `_ENDED`, or None if it is not ready yet. One that was killed has ended, whatever it said before."""
+    looking = select.poll()
+    looking.register(copy, 0)
+    if looking.poll(0):  # it has hung up: nothing else was asked for
+        return _ENDED
     try:
         return copy.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
     except BlockingIOError:
