@@ -113,8 +113,8 @@ class ProcessRunner:
             if start is not None:
                 words = (*start.words, *job.arguments)
                 with suppress(OSError):  # Bash can run files the system cannot, and reports what is wrong otherwise.
-                    return spawn(words, program=start.program, cwd=job.cwd, env=start.environment, fed=True, hold=True)
-        return spawn(argv, cwd=job.cwd, env=job.env, fed=True, hold=True)
+                    return spawn(words, program=start.program, cwd=job.cwd, env=start.environment, fed=True)
+        return spawn(argv, cwd=job.cwd, env=job.env, fed=True)
 
     def _command_line(self, job: HookJob) -> list[str]:
         """The program to start, and its arguments."""
