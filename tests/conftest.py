@@ -1,6 +1,10 @@
 """For all tests."""
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,6 +20,10 @@ THOROUGH = [line for line in (Path(__file__).parent / "thorough.txt").read_text(
 SAMPLED = 8
 """`make test` runs every third row of a longer table."""
 
+
+# An agent of a test that does not say where its state goes must not write among the sessions of whoever runs the tests.
+os.environ["HOME"] = tempfile.mkdtemp(prefix="home-of-tests-")
+atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started in the background by a shell, so that
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that the tests start could not be interrupted
