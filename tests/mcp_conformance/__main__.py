@@ -10,6 +10,7 @@ and the extensions fail anywhere else than `expected.toml` says, with a reason f
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,9 @@ class Suite:
     def __init__(self, node: str, directory: Path, results: Path) -> None:
         self._command = [node, str(directory / "node_modules/@modelcontextprotocol/conformance/dist/index.js")]
         self._results = results
+        self._client = results / "client"  # the suite splits the command at blanks, and Python's path may have some
+        self._client.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {CLIENT} "$@"\n')
+        self._client.chmod(0o755)
 
     def runs(self) -> Iterator[Run]:
         listed = subprocess.run([*self._command, "list", "--client"], check=True, capture_output=True, text=True)
@@ -63,7 +67,7 @@ class Suite:
 
     def outcome(self, run: Run) -> Outcome:
         with tempfile.TemporaryDirectory(dir=self._results) as directory:
-            command = [*self._command, "client", "--scenario", run.scenario, "--command", f"{sys.executable} {CLIENT}"]
+            command = [*self._command, "client", "--scenario", run.scenario, "--command", str(self._client)]
             command += ["--timeout", str(TIMEOUT * 1000), "--output-dir", directory]
             command += ["--spec-version", run.revision] if run.revision else []
             ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT + 30)
