@@ -501,7 +501,7 @@ def _refusal(
     hooks: list[str], alarms: list[str], choice: SourceChoice, users: list[str]
 ) -> SettingsError | UntrustedHooksError:
     if hooks or users or choice.trust_ref is None:
-        return UntrustedHooksError(hooks, alarms)
+        return UntrustedHooksError(hooks, alarms, ref=choice.trust_ref)
     message = f"--trust-ref {choice.trust_ref}: guards at this ref were removed or disabled here:"
     return SettingsError(message, [alarm.removeprefix(_GONE) for alarm in alarms])
 

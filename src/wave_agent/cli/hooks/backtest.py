@@ -16,6 +16,7 @@ from wave_agent.agent.options import locate_project
 from wave_agent.cli.hooks.replay_progress import ReplayProgress
 from wave_agent.cli.options import cwd_option, json_option, secrets_option, since_option
 from wave_agent.cli.tables import milliseconds
+from wave_agent.errors import UntrustedHooksError
 from wave_agent.replay.backtest import Backtest
 from wave_agent.replay.backtest import backtest as replay
 from wave_agent.replay.comparison import KINDS, REWRITTEN, ChangedVerdict
@@ -156,7 +157,10 @@ def _request(
         sessions = _sessions(home, place.directory, session, since, folder, latest=not everything, tell=progress.say)
         if not sessions:
             return None
-    gathered = gather_settings(home, place, choice)
+    try:
+        gathered = gather_settings(home, place, choice)
+    except UntrustedHooksError as error:
+        raise error.offering("--trust") from None
     for notice in gathered.notices:
         click.echo(f"wave: {one_line(notice)}", err=True)
     return (
