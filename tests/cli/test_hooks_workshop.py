@@ -283,6 +283,8 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("test", "Stop", "cases.yaml"), "Expected one event, or files"),
         (("test", "cases.yaml", "--tool", "Bash"), "Case files define their own"),
         (("test", "cases.yaml"), "cases.yaml cannot be read"),
+        (("test", ".wave/"), ".wave/ is a directory; name the files of cases in it, which end in"),
+        (("test", "guard.sh"), "guard.sh is not a file of cases; these end in"),
         (("schema", "input"), "Name the event"),
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
@@ -488,6 +490,11 @@ def test_a_mistake_in_a_file_of_cases_is_told_with_its_line(project: Project) ->
     ran = project.wave("hooks", "test", "bad.yaml", "--trust")
     assert (ran.returncode, ran.stdout, has_run(project)) == (2, "", False)
     assert 'bad.yaml:11: [2].tol: unknown key "tol" (did you mean "tool"?)' in ran.stderr
+    before_trust = project.wave("hooks", "test", "bad.yaml")
+    assert (before_trust.returncode, before_trust.stderr) == (2, ran.stderr)
+    (project.directory / "bad.yaml").write_text(CASES)
+    untrusted = project.wave("hooks", "test", "bad.yaml")
+    assert (untrusted.returncode, "not trusted" in untrusted.stderr, has_run(project)) == (1, True, False)
 
 
 # --------------------------------------------------------------------------------------------------------------- schema

@@ -265,9 +265,12 @@ class _JSONScanner:
             return error.msg
         if not self.text.strip():
             return "the file is empty"
-        if self.text.startswith(("//", "/*", "#"), error.pos):
-            return "JSON has no comments"
-        return f"{error.msg}: a value is missing or misspelt"
+        return self._or_comment(f"{error.msg}: a value is missing or misspelt", error.pos)
+
+    def _or_comment(self, problem: str, at: int | None = None) -> str:
+        """The problem, or that here is a comment."""
+        is_comment = self.text.startswith(("//", "/*", "#"), self.at if at is None else at)
+        return "JSON has no comments" if is_comment else problem
 
     def members(self, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -275,7 +278,7 @@ class _JSONScanner:
         def member() -> None:
             start = self.at
             if self.text[start : start + 1] != '"':
-                raise self.problem("expected a key in double quotes")
+                raise self.problem(self._or_comment("expected a key in double quotes"))
             key = self.scalar()
             if key in found:
                 raise self.problem(f'duplicate key "{key}": the first value would be lost', start)
@@ -306,6 +309,6 @@ class _JSONScanner:
             if separator == end:
                 return
             if separator != ",":
-                raise self.problem(f"expected a comma or {end}", comma)
+                raise self.problem(self._or_comment(f"expected a comma or {end}", comma), comma)
             if self.skip_space() == end:
                 raise self.problem(f"trailing comma before {end}: remove it", comma)

@@ -197,7 +197,7 @@ _WITH_PATTERN = ("Bash", *PATH_FIELDS, "Task", "Agent", "Skill", "WebFetch", "Ne
 
 def _why_no_pattern(text: str, tool: str, pattern: str) -> str:
     """A misspelt name would guard nothing, with or without its pattern."""
-    if meant := nearest(tool, _WITH_PATTERN, likeness=0.8):  # WebSearch is not WebFetch
+    if meant := nearest(tool, _WITH_PATTERN, likeness=0.75):  # Raed is Read, but WebSearch is not WebFetch
         return f'"{text}": {tool} takes no pattern; did you mean {meant}({pattern})?'
     return f'"{text}": only {", ".join(_WITH_PATTERN)} take a pattern; write "{tool}" for every call of that tool'
 
