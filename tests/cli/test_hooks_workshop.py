@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -317,6 +318,16 @@ def test_a_broken_hook_makes_test_fail_unless_that_was_expected(empty: Project, 
     ran = empty.wave("hooks", "test", "Stop", "--trust")
     [line] = [one for one in ran.stdout.splitlines() if "read as" in one]
     assert (ran.returncode, read_as in line) == (1, True), ran.stdout
+
+
+def test_a_service_that_is_down_did_not_answer(empty: Project) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+        empty.settings({"hooks": {"Stop": [{"type": "http", "url": f"http://127.0.0.1:{taken.getsockname()[1]}/"}]}})
+        ran = empty.wave("hooks", "test", "Stop", "--trust")
+    assert (ran.returncode, "could not start" in ran.stdout) == (1, False)
+    assert "): no answer, " in ran.stdout
+    assert "there is no answer\n" in ran.stdout
 
 
 def test_test_runs_no_hook_of_a_project_that_is_not_trusted(project: Project) -> None:

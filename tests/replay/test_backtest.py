@@ -49,6 +49,9 @@ def test_without_a_session_it_says_so_and_is_content(project: Path, tmp_path: Pa
     assert (done.returncode, done.stdout) == (0, "There are no sessions to replay.\n")
     (tmp_path / "empty").mkdir()
     assert wave_hooks(project, "backtest", "--from", str(tmp_path / "empty")).returncode == 0
+    (tmp_path / "empty" / "wave-export.json").write_text('{"version": 1}')
+    exported = wave_hooks(project, "backtest", "--from", str(tmp_path / "empty"))
+    assert (exported.returncode, "is an export, which holds no transcripts" in exported.stderr) == (2, True)
 
 
 def test_what_a_new_guard_would_have_stopped_is_told_with_call_and_reason(project: Path, tmp_path: Path) -> None:
@@ -208,6 +211,8 @@ def test_untrusted_hooks_of_the_project_are_not_run(project: Path, tmp_path: Pat
     done = wave_hooks(project, "backtest")
     assert done.returncode == 1
     assert "./guard.sh" in done.stderr
+    assert "\n  --trust  " in done.stderr
+    assert "--no-project-hooks" not in done.stderr, "there is no such option here"
     assert not proof.exists()
     assert totals(backtest(project, "--trust", status=1)) == {"newly blocked": 1, "unchanged": 3}
     assert proof.exists()

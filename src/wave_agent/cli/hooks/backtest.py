@@ -21,6 +21,7 @@ from wave_agent.replay.backtest import Backtest
 from wave_agent.replay.backtest import backtest as replay
 from wave_agent.replay.comparison import KINDS, REWRITTEN, ChangedVerdict
 from wave_agent.replay.errors import UnknownHookError
+from wave_agent.replay.export_place import MARK
 from wave_agent.replay.report import BacktestReport
 from wave_agent.replay.run_store import RunStore, latest_run
 from wave_agent.replay.selection import foreign_sessions, sessions_of
@@ -201,6 +202,11 @@ def _sessions(
     directory = Path(folder).expanduser()
     if not directory.is_dir():
         raise click.UsageError(f"Directory {folder} does not exist; --from needs one with transcripts.")
+    if (directory / MARK).is_file():
+        raise click.UsageError(
+            f"{folder} is an export, which holds no transcripts; --from needs a directory with transcripts. "
+            "wave hooks stats and report can read an export."
+        )
     return snapshot_of(foreign_sessions(directory, since))
 
 
