@@ -66,14 +66,24 @@ class UntrustedHooksError(WaveError):
 def _choices(options: Sequence[str], ref: str | None, *, is_alarm: bool) -> tuple[str, ...]:
     """What can be done about untrusted hooks."""
     if ref is not None:
-        without = ", or use --no-project-hooks to run without them" if "--no-project-hooks" in options else ""
-        return (f"Only what is at {ref} is trusted: restore it, or merge the change first{without}.",)
-    look = "Restore what is missing, or review and then" if is_alarm else "Review them, then"
+        if "--no-project-hooks" not in options:
+            return (f"Only what is at {ref} is trusted: restore it, or merge the change first.",)
+        return (
+            f"Only what is at {ref} is trusted: restore it, merge the change first, or run without the project's "
+            "hooks: --no-project-hooks",
+        )
     if not options:
-        return (f"{look} run this in a terminal, to trust them as they are now: wave hooks trust",)
-    shown = " (shows what is missing)" if is_alarm else ""
-    trust = f"  wave hooks trust      to trust them as they are now{shown}"
-    return (f"{look} choose:", trust, *(_OPTIONS[name] for name in options))
+        if is_alarm:
+            return (
+                "Restore what is missing, or review it and run this in a terminal, to trust it as it is now: "
+                "wave hooks trust",
+            )
+        return ("Review them, then run this in a terminal, to trust them as they are now: wave hooks trust",)
+    return (
+        "Restore what is missing, or review and then choose:" if is_alarm else "Review them, then choose:",
+        "  wave hooks trust      to trust them as they are now" + (" (shows what is missing)" if is_alarm else ""),
+        *(_OPTIONS[name] for name in options),
+    )
 
 
 _OPTIONS: Mapping[str, str] = {

@@ -112,7 +112,7 @@ def test_the_doctor_counts_only_definitions_that_are_used(project: Path):
     (agents / "bad.md").write_text("---\nname: bad\ndescription: d\npermissionMode: yolo\n---\nWork.\n")
     wave(project, "hooks", "trust", "--yes")
     said = wave(project, "doctor").stdout
-    assert "ok  extensions   1 agents\n" in said
+    assert "ok  extensions   1 agent\n" in said
     assert "bad.md:4: permissionMode: must be one of default" in said
 
 

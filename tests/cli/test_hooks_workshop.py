@@ -323,7 +323,9 @@ def test_a_broken_hook_makes_test_fail_unless_that_was_expected(empty: Project, 
 def test_a_service_that_is_down_did_not_answer(empty: Project) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
-        empty.settings({"hooks": {"Stop": [{"type": "http", "url": f"http://127.0.0.1:{taken.getsockname()[1]}/"}]}})
+        host = f"127.0.0.1:{taken.getsockname()[1]}"
+        hook = {"type": "http", "url": f"http://{host}/"}
+        empty.settings({"hooks": {"Stop": [hook]}, "httpHooks": {"hosts": [host]}})
         ran = empty.wave("hooks", "test", "Stop", "--trust")
     assert (ran.returncode, "could not start" in ran.stdout) == (1, False)
     assert "): no answer, " in ran.stdout

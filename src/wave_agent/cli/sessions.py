@@ -61,14 +61,14 @@ def sessions(ctx: click.Context, limit: int | None, cwd: str | None, show_secret
     return _list(cwd, limit, show_secrets=show_secrets, as_json=as_json)
 
 
-@sessions.command("list", hidden=True)
+@sessions.command("list")
 @_limit_option
 @cwd_option
 @secrets_option
 @json_option
 @click.pass_obj
 def list_them(above: str | None, limit: int | None, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
-    """The same as without a command, for those who look for it under this name."""
+    """List sessions, as without a command."""
     return _list(cwd or above, limit, show_secrets=show_secrets, as_json=as_json)
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from wave_agent.lazy_regex import lazy_regex
 
 MAX_DEPTH = 64
+_COMMENT = "JSON has no comments"
 MOST_VALUES = 50_000
 """In a document that people write. Each value costs time when it is parsed, and again when it is judged."""
 
@@ -265,12 +266,12 @@ class _JSONScanner:
             return error.msg
         if not self.text.strip():
             return "the file is empty"
-        return self._or_comment(f"{error.msg}: a value is missing or misspelt", error.pos)
+        if self._is_comment(error.pos):
+            return _COMMENT
+        return f"{error.msg}: a value is missing or misspelt"
 
-    def _or_comment(self, problem: str, at: int | None = None) -> str:
-        """The problem, or that here is a comment."""
-        is_comment = self.text.startswith(("//", "/*", "#"), self.at if at is None else at)
-        return "JSON has no comments" if is_comment else problem
+    def _is_comment(self, at: int) -> bool:
+        return self.text.startswith(("//", "/*", "#"), at)
 
     def members(self, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -278,7 +279,9 @@ class _JSONScanner:
         def member() -> None:
             start = self.at
             if self.text[start : start + 1] != '"':
-                raise self.problem(self._or_comment("expected a key in double quotes"))
+                if self._is_comment(self.at):
+                    raise self.problem(_COMMENT)
+                raise self.problem("expected a key in double quotes")
             key = self.scalar()
             if key in found:
                 raise self.problem(f'duplicate key "{key}": the first value would be lost', start)
@@ -309,6 +312,6 @@ class _JSONScanner:
             if separator == end:
                 return
             if separator != ",":
-                raise self.problem(self._or_comment(f"expected a comma or {end}", comma), comma)
+                raise self.problem(_COMMENT if self._is_comment(comma) else f"expected a comma or {end}", comma)
             if self.skip_space() == end:
                 raise self.problem(f"trailing comma before {end}: remove it", comma)

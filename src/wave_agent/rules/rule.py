@@ -162,7 +162,7 @@ def parse_rule(text: str) -> Rule:
     """Raises `RuleError`."""
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None and text.casefold().startswith("mcp__"):
-        raise RuleError(f'"{text}" is not a rule: in the name of an MCP tool, write _ for characters like . and blanks')
+        raise RuleError(f'"{text}" is not a rule: in the name of an MCP tool, write _ for characters like . and spaces')
     if shape is None:
         raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
     tool, pattern = shape[1].casefold(), shape[2]

@@ -70,9 +70,11 @@ def _checks(found: list[HostReview], project: str) -> Iterator[tuple[bool, str]]
 def _tried(found: HostReview, guard: InstalledGuard, project: str) -> Iterator[tuple[bool, str]]:
     where = f"{found.host}, {guard.file}"
     for needed in programs_of(guard.line):
-        if not (os.access(needed, os.R_OK) if os.path.isabs(needed) else shutil.which(needed)):
-            missing = "does not exist" if os.path.isabs(needed) else "is not on PATH"
-            yield False, f"{where}: {needed} {missing}, so every call is denied"
+        if os.path.isabs(needed) and not os.path.exists(needed):
+            yield False, f"{where}: {needed} does not exist, so every call is denied"
+            return
+        if not os.path.isabs(needed) and shutil.which(needed) is None:
+            yield False, f"{where}: {needed} is not on PATH, so every call is denied"
             return
     with tempfile.TemporaryDirectory(prefix="wave-guard-") as elsewhere:
         scratch = project if commit_of(guard.line) else elsewhere  # a commit is one of the project's
