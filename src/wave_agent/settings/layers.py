@@ -187,7 +187,7 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
 def why_never(source: SettingsSource, name: str) -> str:
     """Why no project can set this top-level key with what is in it, however trusted; empty if one can."""
     value: Any = cast(Mapping[str, Any], source.document.value).get(name)
-    inside = cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
+    inside: Mapping[str, Any] = cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
     rows = [
         row for row in VALUES if (row.section == name and row.key in inside) or (not row.section and row.key == name)
     ]
