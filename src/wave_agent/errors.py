@@ -37,23 +37,60 @@ class UntrustedHooksError(WaveError):
     """The project's settings contain hooks that are not trusted, or trusted guards are missing: hooks are neither run
     nor skipped silently."""
 
-    def __init__(self, hooks: Sequence[str], alarms: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        hooks: Sequence[str],
+        alarms: Sequence[str] = (),
+        *,
+        ref: str | None = None,
+        options: Sequence[str] = ("--trust", "--no-project-hooks"),
+    ) -> None:
         """`hooks` describes each untrusted hook: event, what it runs, where it is defined. `alarms` says which trusted
-        hooks are missing, and why existing trust is in doubt."""
+        hooks are missing, and why existing trust is in doubt. `ref`: trusted is what this git ref has. `options` are
+        those of the command that can help here."""
         lines: list[str] = []
         if hooks:
             lines += ["This project has hooks that are not trusted:", *(f"  {hook}" for hook in hooks)]
         if alarms:
             lines += ["What you trusted in this project has changed:", *(f"  {alarm}" for alarm in alarms)]
-        look = "Review them, then choose:" if not alarms else "Restore what is missing, or review and then choose:"
-        choices = (
-            "  wave hooks trust      to trust them as they are now" + (" (shows what is missing)" if alarms else ""),
-            "  --trust               to trust them for this run only (in Python: trust=True)",
-            "  --no-project-hooks    to run without them",
-        )
-        super().__init__("\n".join((*lines, look, *choices)))
+        super().__init__("\n".join((*lines, *_choices(options, ref, is_alarm=bool(alarms)))))
         self.hooks = tuple(hooks)
         self.alarms = tuple(alarms)
+        self.ref = ref
+
+    def offering(self, *options: str) -> "UntrustedHooksError":
+        """The same for a command that has only these options."""
+        return UntrustedHooksError(self.hooks, self.alarms, ref=self.ref, options=options)
+
+
+def _choices(options: Sequence[str], ref: str | None, *, is_alarm: bool) -> tuple[str, ...]:
+    """What can be done about untrusted hooks."""
+    if ref is not None:
+        if "--no-project-hooks" not in options:
+            return (f"Only what is at {ref} is trusted: restore it, or merge the change first.",)
+        return (
+            f"Only what is at {ref} is trusted: restore it, merge the change first, or run without the project's "
+            "hooks: --no-project-hooks",
+        )
+    if not options:
+        if is_alarm:
+            return (
+                "Restore what is missing, or review it and run this in a terminal, to trust it as it is now: "
+                "wave hooks trust",
+            )
+        return ("Review them, then run this in a terminal, to trust them as they are now: wave hooks trust",)
+    return (
+        "Restore what is missing, or review and then choose:" if is_alarm else "Review them, then choose:",
+        "  wave hooks trust      to trust them as they are now" + (" (shows what is missing)" if is_alarm else ""),
+        *(_OPTIONS[name] for name in options),
+    )
+
+
+_OPTIONS: Mapping[str, str] = {
+    "--trust": "  --trust               to trust them for this run only (in Python: trust=True)",
+    "--no-project-hooks": "  --no-project-hooks    to run without them",
+}
+"""What else can be done about hooks that are not trusted, where a command has the option."""
 
 
 FAILURE_KINDS: Mapping[str, frozenset[int]] = {

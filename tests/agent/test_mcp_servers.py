@@ -278,7 +278,7 @@ async def test_a_tool_that_changes_after_it_was_offered_is_not_called(project: P
     async with await Agent.create(workdir=project, model_client=model, **options) as wave:
         result = await wave.send_message("Find it.")  # offered from the cache, compared when it is connected
         assert not host.calls
-        assert 'find of the MCP server "notes" was not called: it is changed' in results(result)[0]
+        assert 'find of the MCP server "notes" was not called: it has changed' in results(result)[0]
         assert "has changed what it offers: " in notices(wave)
         assert wave.mcp is not None
         assert [(tool.name, tool.why) for _, tool in wave.mcp.waiting()] == [("find", "changed"), ("more", "new")]
@@ -303,7 +303,7 @@ async def test_a_list_that_changes_during_the_session_takes_effect_with_the_next
         result = await wave.send_message("Look.")
     assert len(host.calls) == 1
     refused = results(result)[1]
-    assert refused.startswith('There is no tool "mcp__notes__look". It is changed since the user accepted')
+    assert refused.startswith('There is no tool "mcp__notes__look". It has changed since the user accepted')
     assert "wave mcp trust notes" in refused
     assert "No longer available, so that calls to them fail: mcp__notes__look." in json.dumps(
         model.requests[1].messages

@@ -146,6 +146,16 @@ def test_a_project_without_hooks_is_not_asked_about_and_may_only_restrict(projec
     assert notices == [f"{file}: not trusted, so ignored: model, env (wave hooks trust)"]
 
 
+def test_what_no_project_can_set_is_not_said_to_need_trust(project: Project) -> None:
+    settings = {"model": "p", "telemetry": {"endpoint": "http://localhost:1"}, "sessions": {"identity": True}}
+    file = project.write("project", {**settings, "allowManagedHooksOnly": True})
+    assert project.gather(trust=False)[1] == [
+        f"{file}: not trusted, so ignored: model, sessions (wave hooks trust)",
+        f"{file}: ignored: telemetry: only user settings and managed settings can set this",
+        f"{file}: ignored: allowManagedHooksOnly: only managed settings can set this",
+    ]
+
+
 def test_a_misspelt_key_of_an_untrusted_project_is_reported_as_what_it_is(project: Project) -> None:
     file = project.write("project", {"model": "p", "hoks": hooks(), "permissions": {"deni": ["Bash"], "allow": []}})
     sources, notices = project.gather(trust=False)

@@ -48,6 +48,8 @@ async def test_sessions_are_listed_shown_exported_and_deleted(project: Path):
     first, second = await session(project, "The first one"), await session(project, "The second\x1b[31m one")
     listed = wave(project, "sessions")
     assert [line.split()[0] for line in listed.stdout.splitlines()] == [second.session_id, first.session_id]
+    assert len(wave(project, "sessions", "list", "--limit", "1").stdout.splitlines()) == 1
+    assert wave(project, "sessions", "--cwd", str(project), "list").stdout == listed.stdout
     assert "\x1b" not in listed.stdout
     assert [row["first_prompt"] for row in json.loads(wave(project, "sessions", "--json").stdout)][1] == "The first one"
     shown = wave(project, "sessions", "show", first.session_id[:8]).stdout
@@ -65,6 +67,7 @@ async def test_sessions_are_listed_shown_exported_and_deleted(project: Path):
     assert wave(project, "sessions", "delete", first.session_id, stdin="n\n").returncode == 0
     unasked = wave(project, "sessions", "delete", first.session_id, stdin="")
     assert (unasked.returncode, "rerun with --yes" in unasked.stderr) == (2, True)
+    assert unasked.stdout.endswith("? [y/N]: \n")
     assert Path(first.transcript_path).exists()
     assert wave(project, "sessions", "delete", "--yes", first.session_id).returncode == 0
     assert not Path(first.transcript_path).exists()
@@ -109,7 +112,7 @@ def test_the_doctor_counts_only_definitions_that_are_used(project: Path):
     (agents / "bad.md").write_text("---\nname: bad\ndescription: d\npermissionMode: yolo\n---\nWork.\n")
     wave(project, "hooks", "trust", "--yes")
     said = wave(project, "doctor").stdout
-    assert "ok  extensions   1 agents\n" in said
+    assert "ok  extensions   1 agent\n" in said
     assert "bad.md:4: permissionMode: must be one of default" in said
 
 

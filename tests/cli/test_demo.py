@@ -134,6 +134,8 @@ def test_with_keep_the_project_stays_and_its_place_is_told(place: Place) -> None
     assert (project / ".wave" / "settings.json").is_file()
     assert (project / "greeting.py").is_file()
     assert [path for path in place.left_behind() if not path.startswith(str(place.temporary))] == []
+    traced = place.run(["sh", "-c", ran.stdout.splitlines()[-1]], {"PATH": f"{WAVE.parent}:{os.environ['PATH']}"})
+    assert (traced.returncode, "block" in traced.stdout) == (0, True), traced.stderr
 
 
 @pytest.mark.parametrize("more", [{}, {"NO_COLOR": "1"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}], ids=str)

@@ -542,9 +542,10 @@ def test_a_stdin_that_is_no_text_is_read_nevertheless(project: Project):
         (["-c", "-r", "12345678"], "cannot be combined"),
         (["--add-dir", "no/such"], "Directory 'no/such' does not exist"),
         (["--allowed-tools", "Bash("], '--allowed-tools: "Bash(" is not a rule'),
+        (["--allowed-tools", "Bsh(x)"], "did you mean Bash(x)?\n"),
         (["--disallowed-tools", "Web(x)"], 'write "Web" for every call of that tool'),
     ],
-    ids=["two sessions", "a directory that is missing", "a rule to allow", "a rule to deny"],
+    ids=["two sessions", "a directory that is missing", "a rule to allow", "a misspelt tool", "a rule to deny"],
 )
 def test_a_flag_that_makes_no_sense_is_wrong_usage(project: Project, arguments: list[str], said: str) -> None:
     with serving("Hi.") as server:

@@ -152,6 +152,28 @@ def test_settings_that_are_there_keep_their_form(project: Project) -> None:
     assert file.read_text() == before.replace("}]}]}", "}]}" + added + "]}")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--recipe", "git-guard"), "it blocks everything until jq is installed. Install it, or use --lang python."),
+        (("--recipe", "audit-log"), "it does nothing until jq is installed. Install it, or use --lang python."),
+        (("--recipe", "git-guard", "--lang", "python"), ""),
+        (("--event", "PreToolUse"), "it blocks everything until jq is installed. Install it, or use --lang python."),
+        (("--event", "SessionStart"), ""),
+    ],
+)
+def test_a_script_that_needs_jq_says_so_where_there_is_none(
+    project: Project, arguments: tuple[str, ...], said: str
+) -> None:
+    done = project.wave("hooks", "new", "a", *arguments, "--dry-run", PATH="/nowhere")
+    note = "The script needs jq, which is not on PATH: "
+    assert (done.returncode, note in done.stdout, note + said in done.stdout) == (0, bool(said), bool(said))
+    jq = project.directory / "jq"
+    jq.write_text("#!/bin/sh\n")
+    jq.chmod(0o755)
+    assert note not in project.wave("hooks", "new", "a", *arguments, "--dry-run", PATH=str(jq.parent)).stdout
+
+
 def test_nothing_is_overwritten(project: Project) -> None:
     assert project.wave("hooks", "new", "a", "--event", "Stop", "--yes").returncode == 0
     script = project.directory / ".wave/hooks/a.sh"

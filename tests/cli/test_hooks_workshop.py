@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,8 @@ def test_explain_takes_what_else_a_matcher_is_compared_with(empty: Project) -> N
         (("test", "Stop", "cases.yaml"), "Expected one event, or files"),
         (("test", "cases.yaml", "--tool", "Bash"), "Case files define their own"),
         (("test", "cases.yaml"), "cases.yaml cannot be read"),
+        (("test", ".wave/"), ".wave/ is a directory; name the files of cases in it, which end in"),
+        (("test", "guard.sh"), "guard.sh is not a file of cases; these end in"),
         (("schema", "input"), "Name the event"),
         (("schema", "input", "Stpo"), 'did you mean "Stop"'),
         (("schema", "settings", "Stop"), "the same for all events"),
@@ -315,6 +318,18 @@ def test_a_broken_hook_makes_test_fail_unless_that_was_expected(empty: Project, 
     ran = empty.wave("hooks", "test", "Stop", "--trust")
     [line] = [one for one in ran.stdout.splitlines() if "read as" in one]
     assert (ran.returncode, read_as in line) == (1, True), ran.stdout
+
+
+def test_a_service_that_is_down_did_not_answer(empty: Project) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+        host = f"127.0.0.1:{taken.getsockname()[1]}"
+        hook = {"type": "http", "url": f"http://{host}/"}
+        empty.settings({"hooks": {"Stop": [hook]}, "httpHooks": {"hosts": [host]}})
+        ran = empty.wave("hooks", "test", "Stop", "--trust")
+    assert (ran.returncode, "could not start" in ran.stdout) == (1, False)
+    assert "): no answer, " in ran.stdout
+    assert "there is no answer\n" in ran.stdout
 
 
 def test_test_runs_no_hook_of_a_project_that_is_not_trusted(project: Project) -> None:
@@ -488,6 +503,11 @@ def test_a_mistake_in_a_file_of_cases_is_told_with_its_line(project: Project) ->
     ran = project.wave("hooks", "test", "bad.yaml", "--trust")
     assert (ran.returncode, ran.stdout, has_run(project)) == (2, "", False)
     assert 'bad.yaml:11: [2].tol: unknown key "tol" (did you mean "tool"?)' in ran.stderr
+    before_trust = project.wave("hooks", "test", "bad.yaml")
+    assert (before_trust.returncode, before_trust.stderr) == (2, ran.stderr)
+    (project.directory / "bad.yaml").write_text(CASES)
+    untrusted = project.wave("hooks", "test", "bad.yaml")
+    assert (untrusted.returncode, "not trusted" in untrusted.stderr, has_run(project)) == (1, True, False)
 
 
 # --------------------------------------------------------------------------------------------------------------- schema

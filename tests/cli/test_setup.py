@@ -531,6 +531,14 @@ def test_a_session_without_a_model_offers_setup(project: Project) -> None:
     assert written(project)["model"] == "small-coder"
 
 
+def test_without_a_model_there_is_no_session(project: Project) -> None:
+    with Dialogue(project, **ports()) as dialogue:
+        dialogue.answer("Set one up now (wave setup)? [Y/n]:", "n")
+        dialogue.expect("To set one up later: wave setup.")
+        assert dialogue.end() == 1
+        assert "\x1b[?" not in dialogue.shown, "no screen is opened"
+
+
 def test_without_a_model_one_prompt_says_what_to_run(project: Project) -> None:
     done = project.wave("-p", "hi", **ports())
     assert done.returncode == 1

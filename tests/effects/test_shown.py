@@ -1,7 +1,9 @@
 """Effects as hooks and people get them."""
 
 from tests.rows import rows
+from wave_agent.effects.calls import effects_of
 from wave_agent.effects.shown import MEANINGS, MOST_CHARACTERS, MOST_ENTRIES, call_summary, summary, to_json
+from wave_agent.effects.surroundings import Surroundings
 from wave_agent.effects.values import NO_EFFECTS, UNKNOWN_EFFECTS, Effects
 
 
@@ -73,6 +75,28 @@ def test_one_line_says_what_a_call_would_do(effects: Effects, text: str) -> None
 def test_of_an_mcp_servers_tool_it_names_only_what_exists(effects: Effects, text: str) -> None:
     assert call_summary("mcp__s__t", effects, "/p", {"/p/a", "/p/*"}.__contains__) == text
     assert call_summary("Bash", effects, "/p", lambda _: True) == summary(effects, "/p")
+
+
+@rows(
+    ("command", "text"),
+    [
+        ('node -e "console.log(1)"', "may do anything"),
+        ("""python3 -c "print(open(chr(46)+'env').read())" """, "may do anything"),
+        ("""python3 -c "print(open('.env').read())" """, "may do anything"),
+        ('ruby -e "puts 1"', "may do anything"),
+        ("node -e .env", "reads .env and may do more"),
+        ("python3 x.py -c 'a b'", "reads x.py and may do more"),
+        ("echo hi > a; rm a", "writes a, deletes a"),
+        ("cd sub && rm ./a", "deletes sub/a"),
+        ("rm -r a", "deletes a/"),
+        ("rm --recursive a", "deletes a/"),
+        ("git rm -r a; rm a", "reads a/, deletes a/"),
+        ("rm a b", "deletes 2 files"),
+    ],
+)
+def test_code_is_no_file_and_a_file_is_no_directory(command: str, text: str) -> None:
+    found = effects_of("Bash", {"command": command}, Surroundings(directory="/p", project="/p"))
+    assert summary(found, "/p") == text
 
 
 def test_the_root_is_a_directory_too() -> None:

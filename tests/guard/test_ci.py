@@ -261,6 +261,12 @@ def test_a_pull_request_that_loosens_a_guard_gets_nothing_past_it(
     assert checkout.made() == set()
 
 
+def test_with_a_ref_a_deny_says_that_the_ref_decides(arena: Arena) -> None:
+    said = judge(Checkout(arena, weaker_script), "git push", "origin/main").stderr
+    assert "Only what is at origin/main is trusted: restore it, or merge the change first." in said
+    assert "wave hooks trust" not in said, "what the user trusts does not count with --trust-ref"
+
+
 def test_a_pull_request_may_add_a_rule_that_restricts(arena: Arena) -> None:
     def stricter(project: Path) -> None:
         rules = {"deny": [*SETTINGS["permissions"]["deny"], "Bash(curl:*)"], "allow": ["Bash(touch deployed)"]}

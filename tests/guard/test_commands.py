@@ -131,6 +131,18 @@ def test_doctor_runs_what_is_installed(command: Command, arena: Arena) -> None:
     assert (status, "every call is denied" in said) == (1, True)
 
 
+def test_doctor_lists_untrusted_hooks_on_lines_of_their_own(command: Command, arena: Arena) -> None:
+    entry = {"matcher": "Bash", "hooks": [{"command": "true"}]}
+    (arena.project / ".wave" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}))
+    command("install", "claude", "--yes")
+    _, said = command("doctor", "claude")
+    first, *more = said.splitlines()
+    assert first.endswith("This project has hooks that are not trusted:")
+    assert more[0].startswith("           PreToolUse: true (")
+    assert more[1].strip().endswith("run this in a terminal, to trust them as they are now: wave hooks trust")
+    assert "--trust" not in said, "the guard has no such option"
+
+
 def test_doctor_sees_that_the_program_is_gone(command: Command) -> None:
     command("install", "kimi", "--yes")
     file = user_file("kimi", {})
@@ -138,7 +150,11 @@ def test_doctor_sees_that_the_program_is_gone(command: Command) -> None:
     program = before.split('command = "')[1].split(" -I -S")[0]
     file.write_text(before.replace(program, "/nowhere/python"))
     status, said = command("doctor", "kimi")
-    assert (status, "/nowhere/python is not on PATH, so every call is denied" in said) == (1, True)
+    assert (status, "/nowhere/python does not exist, so every call is denied" in said) == (1, True)
+    client = before.split("[ -r ")[1].split(" ]")[0]
+    file.write_text(before.replace(client, "/nowhere/guard/client.py"))
+    status, said = command("doctor", "kimi")
+    assert (status, "/nowhere/guard/client.py does not exist, so every call is denied" in said) == (1, True)
     assert command("doctor", "gemini")[0] == 1
 
 

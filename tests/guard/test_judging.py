@@ -120,7 +120,8 @@ def test_untrusted_hooks_of_a_project_deny(arena: Arena) -> None:
     (arena.project / ".wave" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}))
     reply = arena.bash("ls")
     assert reply.status == 2
-    assert "trust" in reply.stderr
+    assert reply.stderr.endswith("run this in a terminal, to trust them as they are now: wave hooks trust\n")
+    assert "--" not in reply.stderr, "wave guard run has no option that helps"
 
 
 UNREADABLE = {

@@ -150,7 +150,7 @@ async def test_headers_get_the_variables_that_are_listed(policy: PolicyServer) -
 async def test_a_header_that_cannot_be_sent_is_a_failure(policy: PolicyServer, value: str) -> None:
     async with runner(variables=("TOKEN",)) as http:
         result = await http.run(job(policy.url(), headers=(("X-Key", "$TOKEN"),), env={"TOKEN": value}))
-    assert result.error == "header X-Key contains invalid characters: only visible ASCII and blanks are allowed"
+    assert result.error == "header X-Key contains invalid characters: only visible ASCII and spaces are allowed"
     assert policy.requests == []
 
 

@@ -104,6 +104,19 @@ def test_a_program_that_was_missing_and_appears_is_a_change(workshop: Workshop) 
     assert "jq is now" in (trusted.why_not(workshop.look()) or "")
 
 
+def test_a_word_that_becomes_the_name_of_a_program_is_explained(workshop: Workshop) -> None:
+    workshop.script(".wave/hooks/guard.sh", "#!/bin/bash\nexit 0 # quotes do not make it safer\n")
+    trusted = workshop.record()
+    make = workshop.program(workshop.system / "make")
+    why = trusted.why_not(workshop.look()) or ""
+    assert f"make is now {make} (trusted: not found)" in why
+    assert "A word in the hook or its script is now also the name of a program; wave hooks trust confirms it" in why
+    make.unlink()
+    assert trusted.why_not(workshop.look()) is None
+    (workshop.system / "bash").unlink()
+    assert "A word in the hook" not in (trusted.why_not(workshop.look()) or "")
+
+
 def test_a_program_that_is_gone_is_a_change(workshop: Workshop) -> None:
     trusted = workshop.record()
     (workshop.system / "jq").unlink()

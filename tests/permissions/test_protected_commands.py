@@ -578,6 +578,11 @@ def test_these_commands_do_not(project: Path, command: str) -> None:
     assert touched(project, command) is None
 
 
+def test_a_wildcard_that_leads_nowhere_is_judged_like_any_path(project: Path) -> None:
+    assert touched(project, "echo x > 'a'*/../.wave/settings.json") is not None
+    assert touched(project, "rm -rf */../notes.txt") is None
+
+
 @pytest.mark.parametrize(
     "command", ["mv evil .wave", "cp -r evil .wave", "ln -s evil .wave", "ln -sfn evil .wave", "rm -rf .wave"]
 )

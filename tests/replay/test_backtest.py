@@ -20,7 +20,7 @@ from wave_agent.testing import Reply, call
 
 GUARD = 'case $(cat) in *"rm -rf"*) echo "rm -rf is not allowed here" >&2; exit 2;; esac'
 REWRITE = 'printf \'{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"%s"}}}\' "$WHAT"'
-KINDS = ("newly blocked", "newly allowed", "rewritten otherwise", "decided otherwise", "failed", "unchanged")
+KINDS = ("newly blocked", "newly allowed", "rewritten differently", "decided differently", "failed", "unchanged")
 
 
 def hooks(event: str, *own: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +49,9 @@ def test_without_a_session_it_says_so_and_is_content(project: Path, tmp_path: Pa
     assert (done.returncode, done.stdout) == (0, "There are no sessions to replay.\n")
     (tmp_path / "empty").mkdir()
     assert wave_hooks(project, "backtest", "--from", str(tmp_path / "empty")).returncode == 0
+    (tmp_path / "empty" / "wave-export.json").write_text('{"version": 1}')
+    exported = wave_hooks(project, "backtest", "--from", str(tmp_path / "empty"))
+    assert (exported.returncode, "is an export, which holds no transcripts" in exported.stderr) == (2, True)
 
 
 def test_what_a_new_guard_would_have_stopped_is_told_with_call_and_reason(project: Path, tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_another_rewrite_is_told_with_the_new_input(project: Path, tmp_path: Pat
     )
     new = new_hooks(tmp_path, PreToolUse=[{"name": "w", "command": f"WHAT='echo three'; {REWRITE}"}])
     report = backtest(project, *new, status=1)
-    assert totals(report) == {"rewritten otherwise": 1, "unchanged": 3}
+    assert totals(report) == {"rewritten differently": 1, "unchanged": 3}
     assert report["findings"][0]["new_input"] == {"command": "echo three"}
     assert 'now: {"command": "echo three"}' in wave_hooks(project, "backtest", *new).stdout
 
@@ -119,7 +122,7 @@ def test_an_allow_that_was_not_there_is_decided_otherwise(project: Path, tmp_pat
     record(project, [commands("ls"), "Done."])
     allow = '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'
     report = backtest(project, *new_hooks(tmp_path, PreToolUse=[{"command": f"echo '{allow}'"}]), status=1)
-    assert totals(report) == {"decided otherwise": 1, "unchanged": 3}
+    assert totals(report) == {"decided differently": 1, "unchanged": 3}
 
 
 def test_a_hook_that_fails_is_failed_whatever_follows_from_it(project: Path, tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_a_prompt_that_was_refused_cannot_be_replayed_and_that_is_told(project: 
     record(project, ["Done."], hooks=refuse, prompts=["hunter2", "Go."])
     report = backtest(project, status=0)
     assert report["events"] == 2
-    assert any(note.startswith("1 prompts blocked by hooks") for note in report["notes"])
+    assert any(note.startswith("1 prompt blocked by hooks was not stored") for note in report["notes"])
 
 
 # ---------------------------------------------------------------------------------------------------------- which hooks
@@ -208,6 +211,8 @@ def test_untrusted_hooks_of_the_project_are_not_run(project: Path, tmp_path: Pat
     done = wave_hooks(project, "backtest")
     assert done.returncode == 1
     assert "./guard.sh" in done.stderr
+    assert "\n  --trust  " in done.stderr
+    assert "--no-project-hooks" not in done.stderr, "there is no such option here"
     assert not proof.exists()
     assert totals(backtest(project, "--trust", status=1)) == {"newly blocked": 1, "unchanged": 3}
     assert proof.exists()
@@ -380,7 +385,7 @@ def test_transcripts_of_another_agent_are_judged_as_well(project: Path, tmp_path
     place = told[0]["cwd"]
     assert place == str(project) or os.path.basename(os.path.dirname(place)).startswith("wave-backtest-")
     assert told[0]["tool_input"]["command"] == f"rm -rf {place}/build"
-    assert "1 transcript lines could not be read." in report["notes"]
+    assert "1 transcript line could not be read." in report["notes"]
 
 
 # ------------------------------------------------------------------------------------------------------------- in parts

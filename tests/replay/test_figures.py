@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.replay.recorded import commands, record, wave_hooks
-from wave_agent.replay.figures import percentile
+from tests.rows import rows as each_row
+from wave_agent.replay.figures import figures, percentile
+from wave_agent.replay.tally import HookTally
 
 FLAKY = 'n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) > count; [ "$n" = 1 ] && exit 3; exit 0'
 
@@ -57,6 +59,36 @@ def test_a_hook_that_holds_the_turn_up_is_slow_and_check_makes_it_an_error(proje
     checked = wave_hooks(project, "stats", "--check")
     assert checked.returncode == 1
     assert "slow" in checked.stdout
+
+
+@each_row(
+    ("waited_ms", "turn_seconds", "sessions", "marks"),
+    [
+        (9.0, 0.02, 1, ()),  # nearly half of a turn that takes no time
+        (499.0, 1.0, 1, ()),
+        (500.0, 1.0, 1, ("slow",)),
+        (500.0, 3.0, 1, ()),
+        (500.0, 1.0, 2, ()),
+        (1000.0, 2.0, 2, ("slow",)),
+    ],
+)
+def test_a_share_counts_once_a_session_waits_for_half_a_second(
+    waited_ms: float, turn_seconds: float, sessions: int, marks: tuple[str, ...]
+) -> None:
+    tally = HookTally(
+        day="2026-01-31",
+        event="PreToolUse",
+        name="often",
+        layer="user",
+        mode="enforce",
+        sessions=sessions,
+        runs=100,
+        waited_ms=waited_ms,
+        turn_seconds=turn_seconds,
+        times=[9.0],
+        counts=[100],
+    )
+    assert figures([tally])[0].marks == marks
 
 
 def test_an_async_hook_holds_nobody_up(project: Path) -> None:

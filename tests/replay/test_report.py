@@ -129,6 +129,13 @@ def test_in_a_browser_it_fits_a_phone_in_both_colour_schemes_and_hostile_text_do
         assert tab.complaints == []
 
 
+def test_without_a_session_the_command_says_that_the_page_is_empty(project: Path, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    done = wave_hooks(project, "report", "--html", str(file))
+    said = f"There are no sessions to analyse: the page is empty.\nWrote {file}\n"
+    assert (done.returncode, done.stderr, file.exists()) == (0, said, True)
+
+
 def test_the_command_writes_a_page_of_this_projects_sessions(project: Path, tmp_path: Path) -> None:
     guard = "case $(cat) in *'rm -rf'*) exit 2;; esac"
     hooks = {"PreToolUse": [{"hooks": [{"name": "guard", "command": guard}]}]}

@@ -132,7 +132,7 @@ def test_sessions_that_change_during_the_run_do_not_spoil_the_others(project: Pa
         ("s007.jsonl", "it was deleted"),
     ]
     assert found["totals"]["newly blocked"] == 6 * BLOCKED
-    assert "1 sessions have grown since the run began: what was added is not replayed." in found["notes"]
+    assert "1 session has grown since the run began: what was added is not replayed." in found["notes"]
     for name in ("s006.jsonl", "s007.jsonl"):
         (old / name).write_text((old / "s004.jsonl").read_text())
     whole = report(project, "--resume")

@@ -480,6 +480,7 @@ def test_a_search_without_a_path_begins_where_the_agent_was_started() -> None:
     ("rule", "advice"),
     [
         ("Red(.env)", r"Red takes no pattern; did you mean Read\(\.env\)\?$"),
+        ("Raed(.env)", r"Raed takes no pattern; did you mean Read\(\.env\)\?$"),
         ("skil(x)", r"did you mean Skill\(x\)\?$"),
         ("Frobnicate(x)", r'only Bash, Read, .* take a pattern; write "Frobnicate" for every call of that tool$'),
     ],

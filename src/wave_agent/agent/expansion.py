@@ -30,6 +30,7 @@ from wave_agent.messages import BLOCKED, HARNESS, NOT_RUN, STOPPED, MessageManag
 from wave_agent.permissions.decision import INSTEAD
 from wave_agent.settings.extensions import ExtensionFile, Extensions
 from wave_agent.settings.places import ExtensionKind
+from wave_agent.settings.trust import CHANGED
 from wave_agent.text import clip, did_you_mean, one_line, reveal
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class PromptExpander:
         self._start = start
         self._unused = {
             os.path.basename(one.path).removesuffix(".md"): (
-                f"{one.path} is {one.why}. Review it with wave hooks trust." if one.untrusted else f"it {one.why}."
+                f"{one.path} {_state(one.why)}. Review it with wave hooks trust." if one.untrusted else f"it {one.why}."
             )
             for one in (extensions.unused if extensions else ())
             if one.kind is not ExtensionKind.AGENTS
@@ -157,7 +158,7 @@ class PromptExpander:
         raise _NotSentError(
             RefusedPrompt(
                 f"There is no command /{one_line(name, 80)}{did_you_mean(name, known)}. Commands are files in "
-                "WAVE_HOME/commands and .wave/commands; a prompt that only starts like one needs a blank before it."
+                "WAVE_HOME/commands and .wave/commands; a prompt that only starts like one needs a space before it."
             )
         )
 
@@ -259,3 +260,8 @@ class PromptExpander:
             by_hook = end.ends_turn or block.error in (BLOCKED, STOPPED)
             raise _NotSentError(RefusedPrompt(reason, by_hook=by_hook, ends_turn=end.ends_turn))
         return block
+
+
+def _state(why: str) -> str:
+    """Why it is not trusted, as part of a sentence."""
+    return f"{'has' if why.startswith(CHANGED) else 'is'} {why}"

@@ -53,6 +53,8 @@ def demo(*, keep: bool, screen: bool) -> int:
         directory = tempfile.mkdtemp(prefix="wave-demo-")
         asyncio.run(tour(Path(directory)))
         click.echo(f"The project is in {directory}/project")
+        look = f"cd {directory}/project && WAVE_HOME={directory}/home wave hooks trace"
+        click.echo(f"Its session is in {directory}/home. Look at it with:\n  {look}")
         return 0
     with tempfile.TemporaryDirectory(prefix="wave-demo-") as directory:
         asyncio.run(tour(Path(directory)))

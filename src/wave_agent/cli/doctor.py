@@ -170,10 +170,14 @@ def _extensions(home: Path, project: Project) -> Iterator[CheckResult]:
 
     agents = session_agents(gathered)
     numbers = {kind: len(found.of(kind)) for kind in ExtensionKind} | {ExtensionKind.AGENTS: len(agents.definitions)}
-    counts = [f"{number} {kind.value}" for kind, number in numbers.items() if number]
+    counts = [f"{number} {_kind(kind, number)}" for kind, number in numbers.items() if number]
     yield CheckResult("extensions", "ok", ", ".join(counts) or "none can be used")
     for notice in (*found.notices, *agents.notices):
         yield CheckResult("extensions", "warning", notice)
+
+
+def _kind(kind: ExtensionKind, number: int) -> str:
+    return kind.value.removesuffix("s") if number == 1 else kind.value
 
 
 def _trusts_hooks(_hooks: object, _alarms: object) -> bool:
@@ -270,7 +274,8 @@ async def _endpoint(model: str | None, wishes: ModelWishes, settings: Settings) 
 async def _answers(client: Model, name: str) -> CheckResult:
     request = ModelRequest(model=name, messages=[{"role": "user", "content": "Answer with the single word: ready"}])
     text = "".join([delta.text async for delta in client.stream(request) if isinstance(delta, Text)])
-    return CheckResult("model", "ok", f"{name} says: {' '.join(text.split())[:60]}")
+    words = " ".join(text.split())[:60]
+    return CheckResult("model", "ok", f"{name} says: {words}" if words else f"{name} answers, though with no text")
 
 
 async def _calls(client: Model, name: str) -> CheckResult:

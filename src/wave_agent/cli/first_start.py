@@ -9,15 +9,18 @@ from wave_agent.errors import WaveError
 from wave_agent.system.ancestry import agent_above
 
 
-def offer_setup_if_needed(options: Callable[[], Options]) -> None:
-    """Asks the user at the terminal, if no model is configured. Says nothing about a start that fails anyway."""
+def offer_setup_if_needed(options: Callable[[], Options]) -> bool:
+    """Asks the user at the terminal, if no model is configured. Says nothing about a start that fails anyway.
+
+    False: there is still none, and the user has been told how to get one."""
     if agent_above(os.environ):
-        return
+        return True
     try:
         needed = lacks_model(options(), os.environ)
     except WaveError:
-        return
-    if needed:
-        from wave_agent.cli.setup import offer_setup  # lazy: only for those who have no model yet
+        return True
+    if not needed:
+        return True
+    from wave_agent.cli.setup import offer_setup  # lazy: only for those who have no model yet
 
-        offer_setup()
+    return offer_setup()

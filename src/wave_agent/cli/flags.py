@@ -59,7 +59,8 @@ def check_rules(flags: Mapping[str, Any]) -> None:
             except RuleError as error:
                 from click import UsageError  # lazy: only to explain a mistake
 
-                raise UsageError(f"{flag}: {error}.") from None
+                end = "" if str(error).endswith("?") else "."
+                raise UsageError(f"{flag}: {error}{end}") from None
 
 
 def _rules(values: Iterable[str]) -> list[str]:

@@ -280,7 +280,8 @@ def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
     from wave_agent.screen.launch import open_screen  # lazy: the screen's library takes a while to load
 
     options = partial(options_from, flags)
-    offer_setup_if_needed(options)
+    if not offer_setup_if_needed(options):
+        return FAILED
     return open_screen(options, debug_hooks="hooks" in debug_topics)
 
 

@@ -36,13 +36,16 @@ _LISTED = 50
 """Sessions in the list, unless more are wanted."""
 
 
-@click.group(invoke_without_command=True)
-@click.option(
+_limit_option = click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(min=0),
     help=f"List at most N sessions; 0 for all.  [default: {_LISTED}, with --json all]",
 )
+
+
+@click.group(invoke_without_command=True)
+@_limit_option
 @cwd_option
 @secrets_option
 @json_option
@@ -55,6 +58,21 @@ def sessions(ctx: click.Context, limit: int | None, cwd: str | None, show_secret
     if ctx.invoked_subcommand is not None:
         ctx.obj = cwd
         return 0
+    return _list(cwd, limit, show_secrets=show_secrets, as_json=as_json)
+
+
+@sessions.command("list")
+@_limit_option
+@cwd_option
+@secrets_option
+@json_option
+@click.pass_obj
+def list_them(above: str | None, limit: int | None, cwd: str | None, show_secrets: bool, as_json: bool) -> int:
+    """List sessions, as without a command."""
+    return _list(cwd or above, limit, show_secrets=show_secrets, as_json=as_json)
+
+
+def _list(cwd: str | None, limit: int | None, *, show_secrets: bool, as_json: bool) -> int:
     project, home = find_places(cwd, os.environ)
     most = (0 if as_json else _LISTED) if limit is None else limit
     found = list_sessions(home, project, most + 1 if most else None)  # one more shows whether there are more
@@ -212,6 +230,7 @@ def _is_confirmed(question: str) -> bool:
     except click.Abort:
         if sys.stdin.isatty():
             raise
+        click.echo()  # ends the line of the question
         raise click.UsageError("Not interactive: rerun with --yes.") from None
 
 

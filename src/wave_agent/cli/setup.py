@@ -78,11 +78,16 @@ def _forget(url: str) -> int:
     return 0
 
 
-def offer_setup() -> None:
-    """Asks a user whose `wave` has no model whether to set one up now."""
+def offer_setup() -> bool:
+    """Asks a user whose `wave` has no model whether to set one up now. False: there is still none, and how to do it
+    later has been said."""
     click.echo("No model is configured yet.")
-    if click.confirm("Set one up now (wave setup)?", default=True):
-        run_setup(SetupFlags())
+    if click.confirm("Set one up now (wave setup)?", default=True) and run_setup(SetupFlags()) == 0:
+        return True
+    click.echo(
+        "A session needs a model. To set one up later: wave setup. Without a model, wave demo shows hooks at work."
+    )
+    return False
 
 
 def run_setup(flags: SetupFlags) -> int:

@@ -1,10 +1,14 @@
 """Effects as hooks get them in stdin, and as one line for people."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from posixpath import normpath
 from typing import Any
 
 from wave_agent.effects.calls import OF_SERVERS
 from wave_agent.effects.values import ANY_HOST, Effects
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.values import escape
 from wave_agent.text import one_line
 
@@ -29,6 +33,20 @@ _CHANGES_MORE = frozenset(
     {"git", "kill", "killall", "pkill", "fg", "bg", "disown", "sync", "stty", "shutdown", "reboot"}
 )
 """Programs that change what is no file of the project: the repository, processes."""
+
+
+_CODE_AFTER: Mapping[str, str] = {
+    r"python[\d.]*|pypy[\d.]*": r"-[a-zA-Z]*c",
+    r"perl[\d.]*": r"-[a-zA-Z]*[eE]",
+    r"node|nodejs|bun": r"-e|-p|-pe|--eval|--print",
+    r"ruby[\d.]*|lua[\d.]*|Rscript": r"-e",
+    r"php[\d.]*": r"-r",
+    r"deno": r"eval",
+}
+"""Interpreters, and the options before the code that they run."""
+_IS_CODE = lazy_regex(r"[^\w./~-]")
+"""A word that could as well be a plain path is named rather than left out."""
+_RECURSIVE = lazy_regex(r"-[a-zA-Z]*[rR]|--r")
 
 
 def to_json(effects: Effects) -> dict[str, Any]:
@@ -59,10 +77,11 @@ def summary(effects: Effects, directory: str) -> str:
 
     Names are relative to `directory`. The commands it runs are not listed: a call's input is shown with it.
     """
+    code = () if effects.complete else tuple(_inline_code(effects.runs))
     verbs: Mapping[str, Sequence[str]] = {
-        "reads": effects.reads,
-        "writes": effects.writes,
-        "deletes": effects.deletes,
+        "reads": _without(effects.reads, code),
+        "writes": _without(effects.writes, code),
+        "deletes": _without(effects.deletes, tuple(f"{name}/**" for name in _single_files(effects.runs))),
     }
     parts = [f"{verb} {_files(entries, directory)}" for verb, entries in verbs.items() if entries]
     parts += [f"reaches {_hosts(effects.hosts)}"] if effects.hosts else []
@@ -71,6 +90,28 @@ def summary(effects: Effects, directory: str) -> str:
     if not parts and any(words[0] in _CHANGES_MORE for words in effects.runs):
         return "names no file and no host"
     return ", ".join(parts) or "touches no file and reaches no host"
+
+
+def _inline_code(runs: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The programs on command lines. Where it is not known what such code does, it is judged as if it named a file."""
+    for words in runs:
+        options = next((found for name, found in _CODE_AFTER.items() if re.fullmatch(name, words[0])), "")
+        pairs = pairwise(words) if options else ()
+        yield from (code for option, code in pairs if re.fullmatch(options, option) and _IS_CODE.search(code))
+
+
+def _single_files(runs: Sequence[Sequence[str]]) -> Iterable[str]:
+    """What `rm` removes without what is below it, and no other command names."""
+    if any(words[0] == "rm" and any(map(_RECURSIVE.match, words)) for words in runs):
+        return ()
+    elsewhere = {word for words in runs if words[0] != "rm" for word in words}
+    return [word for words in runs if words[0] == "rm" for word in words[1:] if word not in elsewhere]
+
+
+def _without(entries: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """The entries that are none of these, given as they were written, relative to any directory."""
+    ends = tuple(f"/{normpath(name).lstrip('/')}" for name in names)
+    return [entry for entry in entries if not _unquoted(entry).endswith(ends)] if ends else entries
 
 
 def call_summary(tool: str, effects: Effects, directory: str, is_there: Callable[[str], bool]) -> str:

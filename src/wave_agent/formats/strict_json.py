@@ -14,6 +14,7 @@ from msgspec import Struct
 from wave_agent.lazy_regex import lazy_regex
 
 MAX_DEPTH = 64
+_COMMENT = "JSON has no comments"
 MOST_VALUES = 50_000
 """In a document that people write. Each value costs time when it is parsed, and again when it is judged."""
 
@@ -265,9 +266,12 @@ class _JSONScanner:
             return error.msg
         if not self.text.strip():
             return "the file is empty"
-        if self.text.startswith(("//", "/*", "#"), error.pos):
-            return "JSON has no comments"
+        if self._is_comment(error.pos):
+            return _COMMENT
         return f"{error.msg}: a value is missing or misspelt"
+
+    def _is_comment(self, at: int) -> bool:
+        return self.text.startswith(("//", "/*", "#"), at)
 
     def members(self, path: Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -275,6 +279,8 @@ class _JSONScanner:
         def member() -> None:
             start = self.at
             if self.text[start : start + 1] != '"':
+                if self._is_comment(self.at):
+                    raise self.problem(_COMMENT)
                 raise self.problem("expected a key in double quotes")
             key = self.scalar()
             if key in found:
@@ -306,6 +312,6 @@ class _JSONScanner:
             if separator == end:
                 return
             if separator != ",":
-                raise self.problem(f"expected a comma or {end}", comma)
+                raise self.problem(_COMMENT if self._is_comment(comma) else f"expected a comma or {end}", comma)
             if self.skip_space() == end:
                 raise self.problem(f"trailing comma before {end}: remove it", comma)

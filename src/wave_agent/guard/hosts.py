@@ -231,7 +231,7 @@ _GEMINI = HostRow(
     project_variable="GEMINI_PROJECT_DIR",
     factor=1000,
     limits=(
-        "waits for ever for the answer to a hook's question if no one is there: a question is a deny with instructions",
+        "waits forever for the answer to a hook's question if no one is there: a question is a deny with instructions",
         "does not end a hook that times out: the guard answers before that",
     ),
 )  # fmt: skip

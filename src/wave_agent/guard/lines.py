@@ -49,10 +49,10 @@ def _otherwise(host: str, name: str) -> str:
     return f" || echo {shlex.quote(failed(host, name, _GONE).stdout.strip())}" if before_tool else " || true"
 
 
-def program_of(line: str) -> str:
-    """The program that a line starts."""
+def programs_of(line: str) -> tuple[str, ...]:
+    """The program that a line starts, and the file that this program runs."""
     words = shlex.split(line)
-    return words[words.index("&&") + 1] if words[0] == "[" else words[0]
+    return (words[words.index("&&") + 1], words[2]) if words[0] == "[" else (words[0],)
 
 
 def commit_of(line: str) -> str | None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from wave_agent.agent.foundation import Foundation, lay_foundation
 from wave_agent.agent.options import Options, locate_project, wave_home
-from wave_agent.errors import SessionError, WaveError
+from wave_agent.errors import SessionError, UntrustedHooksError, WaveError
 from wave_agent.guard.answers import HostAnswer, HostReply, degraded, failed, reply
 from wave_agent.guard.calls import HostEvent, UnreadableError, read_event
 from wave_agent.guard.hosts import HOSTS, Verb
@@ -147,7 +147,11 @@ class _Guard(Struct, frozen=True):
         name = session_name(event.host, event.session_id)
         environment = dict(asked.environment)
         start = _start(asked, event, name)
-        foundation = lay_foundation(Options(workdir=start, interactive=False, trust_ref=asked.trust_ref), environment)
+        options = Options(workdir=start, interactive=False, trust_ref=asked.trust_ref)
+        try:
+            foundation = lay_foundation(options, environment)
+        except UntrustedHooksError as error:
+            raise error.offering() from None
         transcript = transcript_file(foundation.home, foundation.project, name)
         earlier = earlier_for(event, transcript, foundation.settings.hooks.hooks)
         journal = GuardJournal(

@@ -8,7 +8,7 @@ goes for modules that Python would find next to a script before its own, such as
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -66,11 +66,17 @@ def programs_of(hook: HookDefinition, project: str, root: str, path: str, digest
     return look.result()
 
 
-def describe_move(name: str, now: str, before: Sequence[str]) -> str:
-    """A description of how a program's location changed."""
-    where = f"is now {now}" if now else "is no longer found"
-    was = " or ".join(one or "not found" for one in before)
-    return f"{name} {where} (trusted: {was})"
+def describe_moves(names: Iterable[str], now: Mapping[str, str], before: Mapping[str, Sequence[str]]) -> str:
+    """How the locations of these programs changed. Says so if a word need not have meant the program that it names."""
+    moves: list[str] = []
+    is_word = False
+    for name in names:
+        here, known = now.get(name, ""), before.get(name, ("",))
+        where = f"is now {here}" if here else "is no longer found"
+        moves.append(f"{name} {where} (trusted: {' or '.join(one or 'not found' for one in known)})")
+        is_word |= f"/{name}" in here and not any(known)
+    why = ". A word in the hook or its script is now also the name of a program" if is_word else ""
+    return f"{', '.join(moves)}{why}"
 
 
 class _ProgramSearch:

@@ -37,10 +37,14 @@ def _run(*command: str, text: str) -> subprocess.CompletedProcess[str] | None:
 
 def _bash_syntax(script: Script) -> Iterator[Finding]:
     """Uses Bash for sh scripts too: no sh can parse what Bash cannot."""
-    ran = _run("bash", "-n", text=script.text)
-    if ran is None or ran.returncode == 0:
+    ran = _run("bash", "-n", "/dev/stdin", text=script.text)  # named, so that messages have the line
+    if ran is None:
         return
-    said = (ran.stderr.strip().splitlines() or ["it cannot be parsed"])[0]
+    # Of some errors, such as an unfinished [[, Bash only says something, and exits with 0.
+    lines = [line for line in ran.stderr.splitlines() if ": warning: " not in line]
+    if ran.returncode == 0 and not lines:
+        return
+    said = (lines or ["it cannot be parsed"])[0]
     head, _, reason = said.partition(": ")[2].partition(": ")
     line = head.removeprefix("line ")
     yield finding("W214", script.file, int(line) if line.isdigit() else 1, reason or said)

@@ -107,7 +107,7 @@ _CODES = (
     LintCode("W209", _W, "a Stop hook that can block forever",
          "It never checks stop_hook_active, so it can keep the agent working until the limit.",
          "Exit with 0 when stop_hook_active is true."),
-    LintCode("W210", _E, "exit 1 after a message that something is blocked",
+    LintCode("W210", _E, "exit 1 where something is blocked",
          "1 is a failure, which blocks nothing; only 2 blocks.", "Write exit 2."),
     LintCode("W211", _W, "a non-standard name for tool_response",
          "tool_output and tool_result are at best copies that some agents provide.", "Read tool_response."),

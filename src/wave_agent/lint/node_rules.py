@@ -1,11 +1,11 @@
 """Rules for JavaScript scripts. Without a syntax tree, they work on lines and cover less."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wave_agent.lint.findings import Hit
 from wave_agent.lint.scripts import Script, can_block_at, delays_a_tool
-from wave_agent.lint.shell_rules import BLOCKED_WORDS
+from wave_agent.lint.shell_rules import BLOCKED_WORDS, BLOCKING_NAME
 
 _LOADS = re.compile(r"JSON\.parse\(")
 _TRY = re.compile(r"\btry\s*\{|\.catch\(")
@@ -14,6 +14,7 @@ _FETCH = re.compile(r"(?<![\w.])fetch\(|\baxios[.(]|\bhttps?\.(?:get|request)\("
 _LIMITED = re.compile(r"AbortSignal\.timeout|AbortController|timeout\s*:|localhost|127\.0\.0\.1")
 _PRINTS = re.compile(r"console\.(log|error|warn)\((.*)|process\.std(out|err)\.write\((.*)")
 _EXITS = re.compile(r"process\.exit\(\s*([12])\s*\)")
+_FUNCTION = re.compile(r"\bfunction\s+(\w+)|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?(?:\(|function|\w+\s*=>)")
 _READS = re.compile(r"stdin|readFileSync\(\s*0|/dev/stdin|process\.argv|require\(\s*['\"]\.|from\s+['\"]\.")
 
 
@@ -50,7 +51,19 @@ def _exits(script: Script) -> Iterator[Hit]:
         texts = [found[0] for found in printed]
         if ended[1] == "1" and any(map(BLOCKED_WORDS.search, texts)):
             yield Hit("W210", number + 1, "exit 1 after a message that something is blocked")
+        elif ended[1] == "1" and BLOCKING_NAME.match(name := _function(script.lines[: number + 1])):
+            yield Hit("W210", number + 1, f"exit 1 in the function {name}")
         to_stderr = any(found[1] in ("error", "warn") or found[3] == "err" for found in printed)
         is_json = any("JSON.stringify" in text for text in texts)
         if ended[1] == "2" and printed and not to_stderr and not is_json:
             yield Hit("W212", number + 1, "the reason is printed to stdout; with exit 2 it belongs on stderr")
+
+
+def _function(lines: Sequence[str]) -> str:
+    """The name of the function that the last of these lines is in, if that began a few lines before; else empty."""
+    for line in reversed(lines[-5:]):
+        if found := _FUNCTION.search(line):
+            return found[1] or found[2]
+        if line.startswith("}"):
+            break
+    return ""

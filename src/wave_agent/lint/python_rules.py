@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from wave_agent.lint.findings import Hit
 from wave_agent.lint.scripts import Script, can_block_at, delays_a_tool
-from wave_agent.lint.shell_rules import BLOCKED_WORDS
+from wave_agent.lint.shell_rules import BLOCKED_WORDS, BLOCKING_NAME
 
 _EXITS = ("exit", "sys.exit", "os._exit", "SystemExit", "quit")
 _LOADS = ("json.load", "json.loads")
@@ -166,10 +166,12 @@ def _exits(script: Script, tree: ast.Module) -> Iterator[Hit]:
         for field in ("body", "orelse", "handlers", "finalbody"):
             statements = getattr(node, field, None)
             if isinstance(statements, list) and can_block:
-                yield from _in_block([one for one in statements if isinstance(one, ast.stmt)])  # pyright: ignore[reportUnknownVariableType]
+                named = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else ""
+                yield from _in_block([one for one in statements if isinstance(one, ast.stmt)], named)  # pyright: ignore[reportUnknownVariableType]
 
 
-def _in_block(statements: Sequence[ast.stmt]) -> Iterator[Hit]:
+def _in_block(statements: Sequence[ast.stmt], function: str) -> Iterator[Hit]:
+    """`function`: they are its body."""
     for number, statement in enumerate(statements):
         call = (
             statement.value
@@ -184,6 +186,8 @@ def _in_block(statements: Sequence[ast.stmt]) -> Iterator[Hit]:
         calls = [one for one in printed if isinstance(one, ast.Call) and _dotted(one.func) == "print"]
         if _status(call) == 1 and any(BLOCKED_WORDS.search(ast.unparse(one)) for one in calls):
             yield Hit("W210", call.lineno, "exit 1 after a message that something is blocked")
+        elif _status(call) == 1 and BLOCKING_NAME.match(function):
+            yield Hit("W210", call.lineno, f"exit 1 in the function {function}")
         if _status(call) == 2 and calls and not any(_is_json_or_stderr(one) for one in calls):
             yield Hit("W212", calls[-1].lineno, "this is printed to stdout; with exit 2 the reason belongs on stderr")
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 BLOCKED_WORDS = re.compile(r"\b(?:BLOCK(?:ED|ING)?|DENIED|[Bb]locked|[Dd]enied|[Nn]ot allowed|[Ff]orbidden)\b")
+BLOCKING_NAME = re.compile(r"_*(?:block|deny|refuse|reject|forbid)", re.IGNORECASE)
+"""How the name of a function begins that is there to block."""
 _BLOCKS = frozenset(
     ("program", "compound_statement", "if_statement", "else_clause", "elif_clause", "do_group", "case_item", "subshell")
 )
@@ -221,6 +223,12 @@ def _decides(printing: ScriptCommand, call: ScriptCommand) -> bool:
     return False
 
 
+def _function(call: ScriptCommand) -> str:
+    """The name of the function that it is in; empty if it is in none."""
+    inside = (one for one in _around(call.node) if one.type == "function_definition")
+    return next((_text(one.child_by_field_name("name")) for one in inside), "")
+
+
 def _exit_1(script: Script, tree: ScriptTree) -> Iterator[Hit]:
     if script.hooks and not any(map(can_block_at, script.rows)):
         return
@@ -228,6 +236,8 @@ def _exit_1(script: Script, tree: ScriptTree) -> Iterator[Hit]:
         said = [one for one in _before(call, tree) if BLOCKED_WORDS.search(one.text)]
         if call.arguments == ("1",) and said:
             yield Hit("W210", call.line, "exit 1 after a message that something is blocked")
+        elif call.arguments == ("1",) and (name := _function(call)) and BLOCKING_NAME.match(name):
+            yield Hit("W210", call.line, f"exit 1 in the function {name}")
 
 
 def _reason_on_stdout(_: Script, tree: ScriptTree) -> Iterator[Hit]:

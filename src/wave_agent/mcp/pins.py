@@ -32,6 +32,10 @@ class Pins(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The definitions as they were, for `WaitingTool.diff`."""
 
 
+SINCE: Mapping[str, str] = {"new": "is new", "changed": "has changed"}
+"""`WaitingTool.why` as a part of a sentence."""
+
+
 class WaitingTool(Struct, frozen=True, kw_only=True):
     """A tool that is not offered until the user confirms it with `wave mcp trust`."""
 

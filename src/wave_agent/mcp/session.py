@@ -9,7 +9,7 @@ from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import Layer
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.consent import ConsentStore
-from wave_agent.mcp.pins import INSTRUCTIONS, Offered, Pins, WaitingTool, offered
+from wave_agent.mcp.pins import INSTRUCTIONS, SINCE, Offered, Pins, WaitingTool, offered
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.mcp.tools import McpTool, mcp_tool
 from wave_agent.mcp.values import (
@@ -346,8 +346,8 @@ class McpSession:
         server = known.server.name
         if tool in waiting:
             return (
-                f'{tool} of the MCP server "{server}" was not called: it is {waiting[tool]} since the user accepted '
-                "the tools of this server, and waits for a review. Do without it, or tell the user "
+                f'{tool} of the MCP server "{server}" was not called: it {SINCE[waiting[tool]]} since the user '
+                "accepted the tools of this server, and waits for a review. Do without it, or tell the user "
                 f"(wave mcp trust {server})."
             )
         return f'the MCP server "{server}" has no tool {tool}'

@@ -258,7 +258,8 @@ def _plain(pattern: str) -> str | None:
 def _directory(pattern: str) -> tuple[str, str]:
     """The directory before the first wildcard, and the rest."""
     steps = os.path.normpath(pattern).split("/")
-    first = next(at for at, step in enumerate(steps) if _plain(step) is None)
+    # In `*/../x`, the only wildcard is gone.
+    first = next((at for at, step in enumerate(steps) if _plain(step) is None), len(steps) - 1)
     return _plain("/".join(steps[:first])) or "/", "/".join(steps[first:])
 
 

@@ -207,6 +207,7 @@ def _fleet(asked: Backtest, prepared: _Prepared, scheduler: str) -> tuple[Crew, 
 
     packed = pack_project(asked.project, prepared.plan.real_home, prepared.files)
     _require_trust(asked.gathered, prepared.hooks)
+    asked.listener.say("Starting a cluster here" if scheduler == LOCAL else f"Connecting to {scheduler}")
     return DaskCrew(scheduler, asked.jobs, prepared.plan, packed), missing_files(packed.left_out)
 
 

@@ -14,8 +14,8 @@ FAILED = "failed"
 UNANSWERED = "no recorded answer"
 BLOCKED = "newly blocked"
 ALLOWED = "newly allowed"
-REWRITTEN = "rewritten otherwise"
-DECIDED = "decided otherwise"
+REWRITTEN = "rewritten differently"
+DECIDED = "decided differently"
 UNCHANGED = "unchanged"
 KINDS = (BLOCKED, ALLOWED, REWRITTEN, DECIDED, UNANSWERED, FAILED, UNCHANGED)
 

@@ -12,7 +12,8 @@ from wave_agent.replay.tally import ENFORCE, SHADOW, HookTally
 SLOW_MS = 500.0
 """A hook with a higher p95 is slow."""
 SLOW_SHARE = 0.2
-"""A hook that takes a larger share of the time of its turns is slow too."""
+"""A hook that takes a larger share of the time of its turns is slow too, if it makes the average session wait for at
+least `SLOW_MS`: of a turn that takes no time, any hook is a large part."""
 
 
 def percentile(values: Sequence[float], part: float) -> float:
@@ -123,7 +124,8 @@ class RunSum:
 def _figures(key: HookKey, total: RunSum) -> HookFigures:
     share = min(1.0, total.waited_ms / 1000 / total.turn_seconds) if total.turn_seconds > 0 else 0.0
     p95 = total.percentile(0.95)
-    slow = total.waited_ms > 0 and (p95 > SLOW_MS or share > SLOW_SHARE)
+    is_felt = total.waited_ms >= SLOW_MS * max(1, total.sessions)
+    slow = total.waited_ms > 0 and (p95 > SLOW_MS or (share > SLOW_SHARE and is_felt))
     event, name, layer, mode = key
     return HookFigures(
         event=event,

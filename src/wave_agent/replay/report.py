@@ -110,12 +110,24 @@ def report_of(
     totals: UnitTotals, *, project: str, pending: int, interrupted: bool, error: str = "", notes: Iterable[str] = ()
 ) -> BacktestReport:
     """`pending`: how many sessions the run did not reach."""
-    lines = {
-        "prompts blocked by hooks were not stored, so they cannot be replayed": totals.erased,
-        "results replaced by hooks are replayed as replaced: the originals were not stored": totals.replaced,
-        "transcript lines could not be read": totals.skipped,
-        "sessions have grown since the run began: what was added is not replayed": totals.grown,
-    }
+    lines = (
+        (
+            totals.erased,
+            "prompt blocked by hooks was not stored, so it cannot be replayed",
+            "prompts blocked by hooks were not stored, so they cannot be replayed",
+        ),
+        (
+            totals.replaced,
+            "result replaced by hooks is replayed as replaced: the original was not stored",
+            "results replaced by hooks are replayed as replaced: the originals were not stored",
+        ),
+        (totals.skipped, "transcript line could not be read", "transcript lines could not be read"),
+        (
+            totals.grown,
+            "session has grown since the run began: what was added is not replayed",
+            "sessions have grown since the run began: what was added is not replayed",
+        ),
+    )
     return BacktestReport(
         project=project,
         sessions=totals.sessions,
@@ -129,5 +141,5 @@ def report_of(
         pending=pending,
         interrupted=interrupted,
         error=error,
-        notes=(*notes, *(f"{count} {text}." for text, count in lines.items() if count)),
+        notes=(*notes, *(f"{count} {one if count == 1 else more}." for count, one, more in lines if count)),
     )

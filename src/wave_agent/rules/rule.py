@@ -162,7 +162,7 @@ def parse_rule(text: str) -> Rule:
     """Raises `RuleError`."""
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None and text.casefold().startswith("mcp__"):
-        raise RuleError(f'"{text}" is not a rule: in the name of an MCP tool, write _ for characters like . and blanks')
+        raise RuleError(f'"{text}" is not a rule: in the name of an MCP tool, write _ for characters like . and spaces')
     if shape is None:
         raise RuleError(f'"{text}" is not a rule: write Tool or Tool(pattern), such as Bash(git push:*) or Read(.env)')
     tool, pattern = shape[1].casefold(), shape[2]
@@ -197,7 +197,7 @@ _WITH_PATTERN = ("Bash", *PATH_FIELDS, "Task", "Agent", "Skill", "WebFetch", "Ne
 
 def _why_no_pattern(text: str, tool: str, pattern: str) -> str:
     """A misspelt name would guard nothing, with or without its pattern."""
-    if meant := nearest(tool, _WITH_PATTERN, likeness=0.8):  # WebSearch is not WebFetch
+    if meant := nearest(tool, _WITH_PATTERN, likeness=0.75):  # Raed is Read, but WebSearch is not WebFetch
         return f'"{text}": {tool} takes no pattern; did you mean {meant}({pattern})?'
     return f'"{text}": only {", ".join(_WITH_PATTERN)} take a pattern; write "{tool}" for every call of that tool'
 

@@ -184,6 +184,18 @@ def only_restrictions(source: SettingsSource, *, keep_hooks: bool = False) -> tu
     return source.with_settings(kept), tuple(dropped)
 
 
+def why_never(source: SettingsSource, name: str) -> str:
+    """Why no project can set this top-level key with what is in it, however trusted; empty if one can."""
+    value: Any = cast(Mapping[str, Any], source.document.value).get(name)
+    inside: Mapping[str, Any] = cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
+    rows = [
+        row for row in VALUES if (row.section == name and row.key in inside) or (not row.section and row.key == name)
+    ]
+    if not rows or not all(row.managed_only or row.not_the_project for row in rows):
+        return ""
+    return _MANAGED_ONLY if all(row.managed_only for row in rows) else _NOT_THE_PROJECT
+
+
 MOST_RULES = 2000
 """Rules in one list of a settings file. Each is compared with every call."""
 
@@ -202,6 +214,8 @@ _TOOL_NAMES = frozenset({NET, *(tool.casefold() for tool in KNOWN_TOOLS)})
 _DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
 
 
+_MANAGED_ONLY = "only managed settings can set this"
+_NOT_THE_PROJECT = "only user settings and managed settings can set this"
 _NO_LOOSENING = "has no effect in a subdirectory of the project, where settings can only tighten"
 
 
@@ -257,10 +271,10 @@ class _Merge:
 
     def value(self, source: SettingsSource, path: Where, value: Value, found: Any) -> None:
         if value.managed_only and source.layer is not Layer.MANAGED:
-            self.report(source, path, "only managed settings can set this", broken=False)
+            self.report(source, path, _MANAGED_ONLY, broken=False)
             return
         if value.not_the_project and source.layer not in (Layer.MANAGED, Layer.USER):
-            self.report(source, path, "only user settings and managed settings can set this", broken=False)
+            self.report(source, path, _NOT_THE_PROJECT, broken=False)
             return
         before = self.values.get(value.name, _DEFAULTS[value.name])
         if source.inner:

@@ -25,6 +25,7 @@ from wave_agent.settings.layers import (
     only_restrictions,
     wants_foreign,
     wants_managed_hooks_only,
+    why_never,
     without_hooks,
     without_servers,
 )
@@ -501,7 +502,7 @@ def _refusal(
     hooks: list[str], alarms: list[str], choice: SourceChoice, users: list[str]
 ) -> SettingsError | UntrustedHooksError:
     if hooks or users or choice.trust_ref is None:
-        return UntrustedHooksError(hooks, alarms)
+        return UntrustedHooksError(hooks, alarms, ref=choice.trust_ref)
     message = f"--trust-ref {choice.trust_ref}: guards at this ref were removed or disabled here:"
     return SettingsError(message, [alarm.removeprefix(_GONE) for alarm in alarms])
 
@@ -533,8 +534,11 @@ def _used(source: SettingsSource, record: Record, project: str) -> tuple[Setting
         used, dropped = _without_bypass(source)
         return used, [f"{source.name}: ignored: {name}: a project cannot set this" for name in dropped]
     used, dropped = only_restrictions(source, keep_hooks=True)
-    notice = f"{source.name}: not trusted, so ignored: {', '.join(dropped)} (wave hooks trust)"
-    return used, [notice] if dropped else []
+    never = {name: why for name in dropped if (why := why_never(source, name))}
+    waiting = [name for name in dropped if name not in never]
+    notices = [f"{source.name}: not trusted, so ignored: {', '.join(waiting)} (wave hooks trust)"] if waiting else []
+    notices += [f"{source.name}: ignored: {name}: {why}" for name, why in never.items()]
+    return used, notices
 
 
 def _record(

@@ -48,7 +48,7 @@ def key_problem(key: str) -> str:
     if not key:
         return "The key is empty."
     if not (key.isascii() and key.isprintable()) or " " in key:
-        return "The key contains blanks or characters that no key has: copy it again."
+        return "The key contains spaces or characters that no key has: copy it again."
     return "The key is too long to be one." if len(key) > _LONGEST_KEY else ""
 
 

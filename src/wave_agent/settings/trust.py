@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.pinned import search_path
-from wave_agent.hooks.programs import Programs, describe_move, programs_of
+from wave_agent.hooks.programs import Programs, describe_moves, programs_of
 from wave_agent.settings.hook_entries import SettingsSource, load_hooks
 from wave_agent.settings.layers import RESTRICTIONS
 from wave_agent.settings.places import OF_THE_PROJECT, require_sound_owner
@@ -180,8 +180,10 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "trusted by an older version, which did not record where its programs are" if now.names else None
         places = {name: self.programs.get(name, ("",)) for name in {*now.found, *(now.names & self.programs.keys())}}
         moved = [name for name, known in sorted(places.items()) if now.found.get(name, "") not in known]
-        moves = [describe_move(name, now.found.get(name, ""), places[name]) for name in moved]
-        return f"it would run something other than what was trusted: {', '.join(moves)}" if moves else None
+        moves = describe_moves(moved, now.found, places)
+        if not moves:
+            return None
+        return f"it would run something other than what was trusted: {moves}; wave hooks trust confirms it"
 
     def gone(self, now: "Record") -> tuple[str, ...]:
         """The guards that were confirmed and are now removed or disabled."""
@@ -419,10 +421,9 @@ class ProjectTrust:
         changed = self._changed_files(pinned)
         moved = {} if changed else self._moved(pinned)  # a different script may well name different programs
         if moved:
-            moves = [
-                describe_move(name, now or "", [pinned.programs.found.get(name, "")]) for name, now in moved.items()
-            ]
-            return f"{', '.join(moves)}. {_CONFIRM}"
+            here = {name: now or "" for name, now in moved.items()}
+            before = {name: (where,) for name, where in pinned.programs.found.items()}
+            return f"{describe_moves(moved, here, before)}. {_CONFIRM}"
         if not changed:
             return None
         for name, digest in changed.items():

@@ -252,7 +252,7 @@ import sys
 
 
 def block(reason):
-    """Exit 2 blocks, with the reason on stderr. Exit 1, as after an exception, would block nothing."""
+    """Exit 2 blocks, with the reason on stderr. Exit 1, the status of an exception, would block nothing."""
     print(reason, file=sys.stderr)
     sys.exit(2)
 
@@ -287,7 +287,7 @@ with open(os.path.join(os.environ.get("WAVE_PROJECT_DIR") or ".", ".wave/hooks/@
 """,
     ("node", "guard"): _NODE_HEAD
     + """
-// Exit 2 blocks, with the reason on stderr. Exit 1, as after an exception, would block nothing.
+// Exit 2 blocks, with the reason on stderr. Exit 1, the status of an exception, would block nothing.
 function block(reason) {
   console.error(reason);
   process.exit(2);

@@ -154,7 +154,7 @@ class Tried(Struct, frozen=True):
             if self.result.by_model:
                 return "there is no answer of a model"
             if self.result.error is not None:
-                return "it could not start"
+                return "there is no answer" if self.result.by_service or self.result.by_server else "it could not start"
             return "it did not exit by itself, so its output is ignored"
         stdout, exit_class = kinds
         means = (rule_of(self.hook.dialect, kinds).__doc__ or "").removesuffix(".").replace("**", "")

@@ -14,11 +14,11 @@ from wave_agent.agent.foundation import lay_foundation
 from wave_agent.agent.options import Options, find_places
 from wave_agent.cli.guard.options import any_host_argument
 from wave_agent.cli.options import cwd_option
-from wave_agent.errors import WaveError
+from wave_agent.errors import UntrustedHooksError, WaveError
 from wave_agent.guard.hosts import HOSTS
-from wave_agent.guard.lines import commit_of, program_of
+from wave_agent.guard.lines import commit_of, programs_of
 from wave_agent.guard.review import HostReview, InstalledGuard, review
-from wave_agent.text import one_line
+from wave_agent.text import one_line, strip_controls
 
 _OK, _BAD = "ok", "PROBLEM"
 _PATIENCE = 120
@@ -37,7 +37,10 @@ def doctor(host: str | None, cwd: str | None) -> int:
     found = [review(name, project, os.environ) for name in ([host] if host else HOSTS)]
     problems = 0
     for good, text in _checks([one for one in found if host or one.guards], project):
-        click.echo(one_line(f"{_OK if good else _BAD:<8} {text}"))
+        first, *more = text.splitlines()
+        click.echo(one_line(f"{_OK if good else _BAD:<8} {first}"))
+        for line in more:
+            click.echo(strip_controls(f"{'':<8} {line}"))
         problems += not good
     return int(problems > 0)
 
@@ -49,7 +52,8 @@ def _checks(found: list[HostReview], project: str) -> Iterator[tuple[bool, str]]
             lay_foundation(Options(workdir=project, interactive=False, trust_ref=commit), dict(os.environ))
             yield True, f"the settings of {project} can be read, and its hooks are {trusted}"
         except WaveError as error:
-            yield False, f"every call is denied in {project}: {error}"
+            why = error.offering() if isinstance(error, UntrustedHooksError) else error
+            yield False, f"every call is denied in {project}: {why}"
     if not found:
         yield False, "the guard is not installed anywhere; run wave guard install HOST"
     for one in found:
@@ -65,10 +69,13 @@ def _checks(found: list[HostReview], project: str) -> Iterator[tuple[bool, str]]
 
 def _tried(found: HostReview, guard: InstalledGuard, project: str) -> Iterator[tuple[bool, str]]:
     where = f"{found.host}, {guard.file}"
-    program = program_of(guard.line)
-    if shutil.which(program) is None:
-        yield False, f"{where}: {program} is not on PATH, so every call is denied"
-        return
+    for needed in programs_of(guard.line):
+        if os.path.isabs(needed) and not os.path.exists(needed):
+            yield False, f"{where}: {needed} does not exist, so every call is denied"
+            return
+        if not os.path.isabs(needed) and shutil.which(needed) is None:
+            yield False, f"{where}: {needed} is not on PATH, so every call is denied"
+            return
     with tempfile.TemporaryDirectory(prefix="wave-guard-") as elsewhere:
         scratch = project if commit_of(guard.line) else elsewhere  # a commit is one of the project's
         unread, _ = _run(guard.line, "this is not JSON", scratch)

@@ -16,10 +16,12 @@ from wave_agent.agent.options import locate_project
 from wave_agent.cli.hooks.replay_progress import ReplayProgress
 from wave_agent.cli.options import cwd_option, json_option, secrets_option, since_option
 from wave_agent.cli.tables import milliseconds
+from wave_agent.errors import UntrustedHooksError
 from wave_agent.replay.backtest import Backtest
 from wave_agent.replay.backtest import backtest as replay
 from wave_agent.replay.comparison import KINDS, REWRITTEN, ChangedVerdict
 from wave_agent.replay.errors import UnknownHookError
+from wave_agent.replay.export_place import MARK
 from wave_agent.replay.report import BacktestReport
 from wave_agent.replay.run_store import RunStore, latest_run
 from wave_agent.replay.selection import foreign_sessions, sessions_of
@@ -156,7 +158,10 @@ def _request(
         sessions = _sessions(home, place.directory, session, since, folder, latest=not everything, tell=progress.say)
         if not sessions:
             return None
-    gathered = gather_settings(home, place, choice)
+    try:
+        gathered = gather_settings(home, place, choice)
+    except UntrustedHooksError as error:
+        raise error.offering("--trust") from None
     for notice in gathered.notices:
         click.echo(f"wave: {one_line(notice)}", err=True)
     return (
@@ -197,6 +202,11 @@ def _sessions(
     directory = Path(folder).expanduser()
     if not directory.is_dir():
         raise click.UsageError(f"Directory {folder} does not exist; --from needs one with transcripts.")
+    if (directory / MARK).is_file():
+        raise click.UsageError(
+            f"{folder} is an export, which holds no transcripts; --from needs a directory with transcripts. "
+            "wave hooks stats and report can read an export."
+        )
     return snapshot_of(foreign_sessions(directory, since))
 
 

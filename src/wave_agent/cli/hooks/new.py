@@ -1,6 +1,8 @@
 """`wave hooks new`: create a working hook to adapt."""
 
 import os
+import re
+import shutil
 import sys
 
 import click
@@ -10,11 +12,14 @@ from wave_agent.cli.hooks.recipes import recipe_named
 from wave_agent.cli.options import cwd_option
 from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.hooks.matcher import MatcherError, parse_matcher
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.lint.repairs import diff
 from wave_agent.recipes import LANGUAGES, Recipe
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import did_you_mean, strip_controls
 from wave_agent.workshop.scaffold import NAME, NewFile, Wish, new_hook, write
+
+_NEEDS_JQ = lazy_regex(r"^(?:if ! )?command -v jq", re.MULTILINE)
 
 
 @click.command()
@@ -57,6 +62,8 @@ def new(
         if file.before is None and os.path.lexists(os.path.join(project, file.name)):
             raise click.UsageError(f"{file.name} already exists and is not overwritten: choose another name.")
     _show(files)
+    if needed := _missing(wish, files[0].after):
+        click.echo(needed)
     if dry_run:
         return 0
     require_no_agent(os.environ, "wave hooks new")
@@ -84,12 +91,16 @@ def _wish(name: str, event: str | None, recipe: Recipe | None, *, language: str 
         raise click.UsageError(
             f'There is no event "{wanted}"{did_you_mean(wanted, known)}; available: {", ".join(known)}.'
         )
-    languages = list(recipe.scripts) if recipe else list(LANGUAGES)
+    languages = _languages(recipe)
     if language is not None and language not in languages:
         raise click.UsageError(f"{recipe.name if recipe else name} is available in {', '.join(languages)}.")
     if matcher is not None:
         _check_matcher(matcher, HookEvent(wanted))
     return Wish(name=name, event=HookEvent(wanted), language=language or languages[0], matcher=matcher, recipe=recipe)
+
+
+def _languages(recipe: Recipe | None) -> list[str]:
+    return list(recipe.scripts) if recipe else list(LANGUAGES)
 
 
 def _check_matcher(matcher: str, event: HookEvent) -> None:
@@ -99,6 +110,16 @@ def _check_matcher(matcher: str, event: HookEvent) -> None:
         parse_matcher(matcher)
     except MatcherError as error:
         raise click.UsageError(f"--matcher: {error}") from None
+
+
+def _missing(wish: Wish, script: str) -> str:
+    """What to do if the script needs a program that is not here; empty if it does not."""
+    if not _NEEDS_JQ.search(script) or shutil.which("jq") is not None:
+        return ""
+    until = "it blocks everything" if "|| block" in script else "it does nothing"
+    others = [one for one in _languages(wish.recipe) if one != "bash"]
+    instead = f", or use --lang {others[0]}" if others else ""
+    return f"The script needs jq, which is not on PATH: {until} until jq is installed. Install it{instead}."
 
 
 def _show(files: list[NewFile]) -> None:

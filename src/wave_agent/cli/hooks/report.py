@@ -67,7 +67,8 @@ def how_it_ended(result: HookExecutionResult) -> str:
     if result.timed_out:
         return "timed out"
     if result.error is not None:
-        return "no answer" if result.by_model else "could not start"
+        asked = result.by_model or result.by_service or result.by_server
+        return "no answer" if asked else "could not start"
     if result.opinion is not None:
         return f"answered by {result.model}" if result.model else "answered"
     return f"signal {result.signal}" if result.exit_code is None else f"exit {result.exit_code}"

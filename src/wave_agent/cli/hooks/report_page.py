@@ -25,6 +25,8 @@ def report(*, html: str, show_secrets: bool, **scope: Any) -> int:
     is a single file that needs no network. Denied commands from an export are shown only if it has them (--content).
     """
     found = _overview(scope_of(**scope))
+    if not found.sessions:
+        click.echo("There are no sessions to analyse: the page is empty.", err=True)
     write_private_page(html, report_page(found if show_secrets else masked(found), "What hooks did"))
     click.echo(f"Wrote {html}", err=True)
     return 0

@@ -51,6 +51,7 @@ def stats(
 
     \b
     slow      p95 above 500 ms, or more than 20 % of the time of the turns in which it ran
+              and 500 ms of the average session
     flaky     some runs failed, others did not
     failing   every run failed
     shadow    it ran in shadow mode; in brackets, the runs that would have blocked

@@ -14,14 +14,16 @@ from msgspec.structs import replace
 
 from wave_agent.agent.foundation import Foundation, lay_foundation
 from wave_agent.agent.hook_runners import hook_runner_for
-from wave_agent.agent.options import Options
+from wave_agent.agent.options import Options, locate_project
 from wave_agent.cli.hooks.options import in_dialect, json_object, object_in_file, read_as, with_mode, with_settings
 from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
 from wave_agent.cli.hooks.servers import HookServers
 from wave_agent.cli.options import cwd_option, json_option
+from wave_agent.errors import UntrustedHooksError
 from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.hooks.runners.thinking import NoThinker, Thinker
 from wave_agent.rules.rule import Places
+from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import without_credentials
 from wave_agent.text import strip_controls
 from wave_agent.tools.registry import every_tool
@@ -110,6 +112,12 @@ def test(
     """
     flags = TestOptions(**asked)
     are_files = [one.endswith(SUFFIXES) for one in what]
+    for one in what:
+        if not one.endswith(SUFFIXES) and (os.path.exists(one) or "/" in one):
+            endings = ", ".join(SUFFIXES)
+            if os.path.isdir(one):
+                raise click.UsageError(f"{one} is a directory; name the files of cases in it, which end in {endings}.")
+            raise click.UsageError(f"{one} is not a file of cases; these end in {endings}.")
     if not all(are_files) and (len(what) > 1 or any(are_files)):
         raise click.UsageError(f"Expected one event, or files ending in {', '.join(SUFFIXES)}.")
     if are_files[0] and flags.anything:
@@ -124,7 +132,12 @@ def test(
     try:
         if not are_files[0]:
             event_named(what[0])  # reports an unknown event before checking trust
-        foundation = lay_foundation(options, os.environ)
+        try:
+            foundation = lay_foundation(options, os.environ)
+        except UntrustedHooksError:
+            if are_files[0]:  # a mistake there is reported before checking trust, too
+                _check_files(what, SourceChoice(overlays=settings, trust=True), cwd)
+            raise
         for notice in foundation.notices:
             click.echo(strip_controls(f"note: {notice}"), err=True)
         with tempfile.TemporaryDirectory(prefix="wave-hooks-") as outputs:
@@ -232,6 +245,14 @@ class _CaseResult(Struct, frozen=True):
     case: Case
     found: Rehearsal
     differs: tuple[Difference, ...]
+
+
+def _check_files(files: Sequence[str], choice: SourceChoice, cwd: str | None) -> None:
+    """Raises `CaseFileError`. Runs nothing."""
+    place, home = locate_project(cwd, os.environ, choice)
+    hooks = gather_settings(home, place, choice.in_environment(os.environ)).settings.hooks.hooks
+    for file in files:
+        read_cases(file, hooks, [tool.name for tool in every_tool()])
 
 
 async def _test_files(files: Sequence[str], bench: Bench, jobs: int, *, as_json: bool) -> int:

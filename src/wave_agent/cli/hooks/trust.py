@@ -19,7 +19,7 @@ from wave_agent.settings.definition_hooks import definition_candidates
 from wave_agent.settings.extension_files import FoundExtension
 from wave_agent.settings.extensions import trusted_record, why_untrusted
 from wave_agent.settings.hook_entries import SettingsSource
-from wave_agent.settings.layers import merge_settings, only_restrictions
+from wave_agent.settings.layers import merge_settings, only_restrictions, why_never
 from wave_agent.settings.sources import alarms_of, describe, project_extensions, project_settings
 from wave_agent.settings.trust import (
     RUNS,
@@ -287,6 +287,7 @@ def _others(source: SettingsSource) -> list[str]:
         value: Any = source.document.value
         for step in name.split("."):
             value = value[step]
-        never = "  (ignored: a project cannot set this)" if value == PermissionMode.BYPASS else ""
+        is_ignored = value == PermissionMode.BYPASS or why_never(source, name) != ""
+        never = "  (ignored: a project cannot set this)" if is_ignored else ""
         shown.append(f"{name}: {json.dumps(value, ensure_ascii=False)}{never}")
     return shown

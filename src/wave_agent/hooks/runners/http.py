@@ -153,7 +153,7 @@ def _trace_header(job: HookJob) -> Headers:
 def _sendable(name: str, value: str) -> str:
     value = value.strip(" \t")
     if not _VISIBLE.fullmatch(value):
-        raise _RefusedError(f"header {name} contains invalid characters: only visible ASCII and blanks are allowed")
+        raise _RefusedError(f"header {name} contains invalid characters: only visible ASCII and spaces are allowed")
     return value
 
 

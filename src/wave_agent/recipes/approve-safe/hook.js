@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Approves read-only commands. Anything that is not clearly one of them gets no opinion and is asked about as usual.
+// Approves read-only commands. Anything that is not clearly one of them gets no opinion, and the usual question.
 // Errs on the side of no opinion: only one simple command, no shell metacharacters, a known program, and no option
 // that writes or runs something.
 const { readFileSync } = require("node:fs");

@@ -18,7 +18,7 @@ def block(reason: str) -> None:
 
 
 def commands(line: str) -> list[list[str]]:
-    """The simple commands in a line, as lists of words."""
+    """The simple commands in a line: lists of words."""
     lexer = shlex.shlex(line.replace("\n", ";"), posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split, lexer.commenters = True, ""
     found: list[list[str]] = [[]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
 """Shows a notification when the agent has finished. It is `async` in the settings, so the agent does not wait for it.
 
-The model's text is passed to the notifier as one argument, never through a shell: it may contain quotes, or worse.
+The model's text is passed to the notifier in one argument, never through a shell: it may contain quotes, or worse.
 """
 
 import json
@@ -24,5 +24,5 @@ if shutil.which("notify-send"):
     command = ["notify-send", "--", project, text]
 elif shutil.which("osascript"):
     command = ["osascript", *(part for line in SCRIPT for part in ("-e", line)), "--", text, project]
-if command:  # no desktop, as over ssh, is not a failure
+if command:  # no desktop, for example over ssh, is not a failure
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

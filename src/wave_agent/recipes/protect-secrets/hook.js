@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Keeps the agent away from files that contain secrets, whichever tool opens them.
-// A guard: it blocks what it cannot parse (exit 2). Exit 1, as after an exception, would let the call through.
+// A guard: it blocks what it cannot parse (exit 2). Exit 1, the status of an exception, would let the call through.
 const { readFileSync } = require("node:fs");
 
 const END = "(?![A-Za-z0-9_.-])";

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
 """Keeps the agent away from files that contain secrets, whichever tool opens them.
 
-A guard: it blocks what it cannot parse (exit 2). Exit 1, as after an exception, would let the call through.
+A guard: it blocks what it cannot parse (exit 2). Exit 1, the status of an exception, would let the call through.
 """
 
 import json

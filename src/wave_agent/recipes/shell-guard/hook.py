@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I
-"""Blocks commands that cannot be undone. It sees text, not what a shell makes of it: a safety net, not a wall.
+"""Blocks commands that cannot be undone. It sees text, not what a shell does with it, so it cannot see everything.
 
-A guard: it blocks what it cannot parse (exit 2). Exit 1, as after an exception, would let the call through.
+A guard: it blocks what it cannot parse (exit 2). Exit 1, the status of an exception, would let the call through.
 """
 
 import json
@@ -36,5 +36,5 @@ except (ValueError, KeyError, TypeError, AttributeError):
     block("shell-guard cannot read the event.")
 
 for pattern, reason in DANGERS.items():
-    if re.search(pattern, re.sub(r"[\"']", "", line)):  # quotes do not make it safer
+    if re.search(pattern, re.sub(r"[\"']", "", line)):  # quotes are no protection
         block(reason)

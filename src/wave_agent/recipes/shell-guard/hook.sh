@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bash -p
-# Blocks commands that cannot be undone. It sees text, not what a shell makes of it: a safety net, not a wall.
+# Blocks commands that cannot be undone. It sees text, not what a shell does with it, so it cannot see everything.
 # A guard: it blocks what it cannot parse (exit 2). No `set -e`, which would exit with 1, and 1 lets the call through.
 # Use system programs only: none that the project could provide, and jq without ~/.jq.
 project=${WAVE_PROJECT_DIR:-${CLAUDE_PROJECT_DIR:-$PWD}} own=""
@@ -17,7 +17,7 @@ line=$(jq -nr 'input.tool_input | if type == "object"
   then .command // .cmd // .script // "" | if type == "array" then join(" ") else . end else error("no input") end' \
   <<<"$event" 2>/dev/null) ||
   block "shell-guard cannot read the event."
-line=${line//[\"\']/} # quotes do not make it safer
+line=${line//[\"\']/} # quotes are no protection
 
 start='(^|[;&|(]|sudo|xargs)[[:space:]]*' # where a command can start
 options='([[:space:]]+-[^[:space:]]+)*'
