@@ -166,7 +166,8 @@ def _restricted(place: ExportPlace) -> Generator[Any]:
             database.execute(f"CREATE VIEW {table} AS {_rows(place, table)}")
         database.execute("SET preserve_insertion_order = true")
         database.execute("SET python_enable_replacements = false")
-        database.execute(f"SET allowed_directories = [{quoted(place.base + '/')}, {quoted(scratch + '/')}]")
+        allowed = (place.base + "/", place.url(""), scratch + "/")  # of a pattern, DuckDB checks what it is, too
+        database.execute(f"SET allowed_directories = [{', '.join(map(quoted, allowed))}]")
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
         yield database
