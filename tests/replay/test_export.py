@@ -170,13 +170,18 @@ def test_a_home_that_is_mounted_elsewhere_on_another_host_is_the_same_source(
     export(home, place)
     elsewhere = home.rename(tmp_path / "elsewhere")
     program = (
-        "import sys; from tests.replay.test_export import *; print(export(Path(sys.argv[1]), ExportPlace(sys.argv[2])))"
+        "import sys; from tests.replay.test_export import *\n"
+        "print(export(Path(sys.argv[1]), ExportPlace(sys.argv[2])), os.uname().nodename)"
     )
     command = [sys.executable, "-c", program, str(elsewhere), place.base]
     other_host = ["unshare", "--uts", "--map-root-user", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"]
-    can = shutil.which("unshare") and subprocess.run([*other_host, "true"], capture_output=True).returncode == 0
+    can = (
+        shutil.which("unshare")
+        and not subprocess.run([*other_host, "true"], capture_output=True, check=False).returncode
+    )
     done = subprocess.run([*(other_host if can else ()), *command], capture_output=True, text=True, check=True)
     assert "sessions=0" in done.stdout
+    assert (done.stdout.split()[-1] == "elsewhere") == bool(can)
     assert values(place, "SELECT count(*), count(DISTINCT source) FROM sessions") == [[1, 1]]
 
 
