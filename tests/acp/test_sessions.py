@@ -387,8 +387,12 @@ async def test_sessions_are_listed_by_directory_or_all_together_in_pages(project
                 assert (one.cwd, one.title) == (str(place), f"In {place.name}")
         page = await editor.agent.list_sessions()
         assert len(page.sessions) == 50
+        ids = {path.stem for path in project.home.glob("projects/*/*.jsonl")}
+        for number in range(3):  # sessions begin meanwhile
+            path.with_name(f"new-{number}.jsonl").write_text(path.read_text())
         rest = await editor.agent.list_sessions(cursor=page.next_cursor)
     assert (len(rest.sessions), rest.next_cursor) == (7, None)
+    assert sorted(one.session_id for one in (*page.sessions, *rest.sessions)) == sorted(ids)
     assert {one.cwd for one in (*page.sessions, *rest.sessions)} == set(map(str, places))
 
 
