@@ -1,5 +1,6 @@
 """Finished sessions are sent to one place, in the background, until they are stored."""
 
+import asyncio
 import base64
 import gzip
 import hashlib
@@ -17,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.project import Project, serving
+from tests.cli.project import WAVE, Project, serving
+from tests.guard.judging import Arena
 from tests.waiting import until
 from wave_agent.errors import WaveError
 from wave_agent.sessions.outbox import is_waiting, queue, waiting
@@ -378,6 +380,32 @@ async def test_a_url_that_cannot_be_used_is_noted_with_every_session_and_reporte
     (line,) = [line for line in found.stdout.splitlines() if "uploads" in line]
     assert line.startswith("NO  uploads")
     assert "nosuchscheme" in line.partition(": ")[2]
+
+
+@pytest.mark.parametrize("resident", ["on", "off"])
+async def test_a_session_of_another_agent_is_uploaded_when_that_agent_ends_it(
+    tmp_path: Path, collector: Collector, resident: str
+):
+    arena = Arena(tmp_path)
+    (arena.home / "settings.json").write_text(json.dumps({"sessions": {"upload": collector.url}}))
+    environment = {**arena.environment, "WAVE_GUARD_RESIDENT": resident, "WAVE_UPLOAD_TOKEN": "t0ken"}
+    end = {"session_id": "s1", "cwd": str(arena.project), "reason": "exit"}
+    try:
+        for event, payload in (("PreToolUse", arena.call(f"echo {SECRET}")), ("SessionEnd", end)):
+            assert not waiting(arena.home)
+            command = [WAVE, "guard", "run", "claude", event]
+            done = await asyncio.to_thread(
+                subprocess.run, command, input=json.dumps(payload), env=environment, cwd=arena.project,
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            assert done.stderr == ""
+        await until(lambda: len(collector.stored) == 1 and not is_waiting(arena.home))
+    finally:
+        arena.end_resident()
+    (key,) = collector.stored
+    assert key.startswith("/transcripts/claude-s1/")
+    assert "echo [masked" in str(collector.lines(key))
+    assert collector.headers[0]["Authorization"] == "Bearer t0ken"
 
 
 def test_the_command_shows_what_comes_of_it(tmp_path: Path, collector: Collector):
