@@ -378,8 +378,8 @@ async def test_sessions_are_listed_by_directory_or_all_together_in_pages(project
             for place in places:
                 opened = await editor.agent.new_session(cwd=str(place), mcp_servers=[])
                 await editor.prompt(opened.session_id, f"In {place.name}")
-    for number in range(55):  # as many older ones as make a second page
-        path = next(project.home.glob("projects/*/*.jsonl"))
+    path = next(project.home.glob("projects/*/*.jsonl"))
+    for number in range(55):  # as many others as make a second page
         path.with_name(f"copy-{number}.jsonl").write_text(path.read_text())
     async with started(project, None) as editor:
         for place in places:
