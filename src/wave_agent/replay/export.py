@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -114,36 +114,48 @@ class _Export:
 
     def run(self, *, prune: bool) -> Exported:
         with TemporaryDirectory(prefix="wave-export-") as scratch, connection(self._place, Path(scratch)) as database:
-            known = self._known(database)
-            present = {path.stem: path for path in self._transcripts()}
-            changed = [path for path in present.values() if not self._is_same(path, known.get(path.stem))]
-            gone = [name for name in known if name not in present] if prune else []
-            counts, read = self._stage(database, changed, Path(scratch))
+            changed = dict(self._transcripts())  # and those that have not changed are forgotten: there may be millions
+            present = len(changed)
+            ids = set(changed) if prune else set[str]()
+            days_of: dict[str, list[str]] = {}
+            gone: list[str] = []
+            for one in self._known(database):
+                now = changed.get(one.session_id)
+                if now is None:
+                    gone += [one.session_id] if prune else []
+                elif now.stamp == one.stamp and one.content >= self._content:
+                    del changed[one.session_id]
+                    continue
+                days_of[one.session_id] = one.days
+            counts, read = self._stage(database, [one.path for one in changed.values()], Path(scratch))
             replaced = [*read, *gone]
-            days = {day for name in replaced if name in known for day in known[name].days}
+            days = {day for name in replaced for day in days_of.get(name, ())}
             written = self._merge(database, replaced, days, Path(scratch))
             if prune:
-                written |= self._take_over(database, present.keys(), Path(scratch))
+                written |= self._take_over(database, ids, Path(scratch))
         return Exported(
             **counts,
             days=len(written),
-            unchanged=len(present) - len(read),
+            unchanged=present - len(read),
             removed=len(gone),
         )
 
-    def _transcripts(self) -> Iterator[Path]:
+    def _transcripts(self) -> "Iterator[tuple[str, _Transcript]]":
         for directory in project_directories(self._home):
             for one in stamps(directory, transcript_ids(directory)):
-                yield directory / f"{one.session_id}{SUFFIX}"
+                path = os.path.join(directory, f"{one.session_id}{SUFFIX}")
+                yield one.session_id, _Transcript((one.mtime_ns, one.size), path)
 
-    def _known(self, database: Any) -> "dict[str, _ExportedSession]":
+    def _known(self, database: Any) -> "Iterator[_ExportedSession]":
         """What was exported before."""
         if not self._place.days(SESSIONS, self._source):
-            return {}
+            return
         files = quoted(self._place.url(f"{SESSIONS}/day=*/{self._source}.parquet"))
         columns = "session_id, transcript_mtime_ns, transcript_size, content, days::VARCHAR[]"
-        rows = database.execute(f"SELECT {columns} FROM read_parquet({files})").fetchall()
-        return {row[0]: _ExportedSession(*row[1:]) for row in rows}
+        found = database.execute(f"SELECT {columns} FROM read_parquet({files})")
+        while rows := found.fetchmany(_BATCH):
+            for session_id, mtime_ns, size, content, days in rows:
+                yield _ExportedSession(session_id, (mtime_ns, size), content, days)
 
     def _take_over(self, database: Any, present: Collection[str], scratch: Path) -> set[str]:
         """Removes from other sources what is exported by this one. Returns the days of which something was removed."""
@@ -165,16 +177,7 @@ class _Export:
             written |= self._merge(database, [name for name, _ in theirs], days, scratch, source)
         return written
 
-    def _is_same(self, path: Path, known: "_ExportedSession | None") -> bool:
-        if known is None or (self._content and not known.content):
-            return False
-        try:
-            facts = path.stat()
-        except OSError:
-            return True  # deleted since: there is nothing new
-        return (facts.st_mtime_ns, facts.st_size) == (known.mtime_ns, known.size)
-
-    def _stage(self, database: Any, paths: Sequence[Path], scratch: Path) -> tuple[dict[str, int], list[str]]:
+    def _stage(self, database: Any, paths: Sequence[str], scratch: Path) -> tuple[dict[str, int], list[str]]:
         """Reads the transcripts; their rows are in Parquet files in `scratch` afterwards, by day.
 
         Returns the number of rows, and the sessions that could be read: the rows of others are not replaced."""
@@ -244,17 +247,26 @@ def _name_sessions(database: Any, table: str, ids: Collection[str], scratch: Pat
     database.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {rows if ids else nothing}")
 
 
-class _ExportedSession(Struct, frozen=True):
+class _Transcript(NamedTuple):
+    """A transcript as it is now."""
+
+    stamp: tuple[int, int]
+    """Time and size."""
+    path: str
+
+
+class _ExportedSession(NamedTuple):
     """A session as it was exported."""
 
-    mtime_ns: int
-    size: int
+    session_id: str
+    stamp: tuple[int, int]
     content: bool
     days: list[str]
 
 
-def read_rows(path: Path, *, source: str, content: bool) -> SessionRows:
+def read_rows(place: str, *, source: str, content: bool) -> SessionRows:
     """The rows of one transcript. There are none if it cannot be read: it is exported next time."""
+    path = Path(place)
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
