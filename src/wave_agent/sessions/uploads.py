@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from http.client import HTTPException, responses
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -69,6 +69,8 @@ class UploadOutcome(msgspec.Struct, frozen=True):
     session_id: str
     error: str = ""
     """Why it still waits; empty if it was stored."""
+    stop: bool = False
+    """Nothing else can be stored now either."""
 
 
 def send_all(
@@ -93,8 +95,8 @@ def send_all(
             while new := _next(home, failed, due=due):
                 for session_id, entry in new:
                     tried = _send(home, to, session_id, entry, pauses)
-                    failed |= {session_id} if tried.outcome.error else set()
-                    yield tried.outcome
+                    failed |= {session_id} if tried.error else set()
+                    yield tried
                     if tried.stop:
                         return
         if not again.exists():
@@ -130,25 +132,19 @@ def _pause_after(tries: int) -> float:
     return min(_LATEST, _LATER * 4.0 ** (min(tries, 20) - 2)) if tries > 1 else 0.0
 
 
-class _Tried(NamedTuple):
-    outcome: UploadOutcome
-    stop: bool = False
-    """Nothing else can be stored now either."""
-
-
-def _send(home: Path, to: Destination, session_id: str, entry: Waiting, pauses: tuple[float, ...]) -> _Tried:
+def _send(home: Path, to: Destination, session_id: str, entry: Waiting, pauses: tuple[float, ...]) -> UploadOutcome:
     """Send one session. Its entry goes when everything of it is stored, and otherwise says why it is not."""
     transcript = home / "projects" / entry.transcript
     file = home / DIRECTORY / f"{session_id}.json"
     version = _version(file)
     if transcript.stem != session_id or transcript.suffix != ".jsonl" or ".." in transcript.parts:
         file.unlink(missing_ok=True)
-        return _Tried(UploadOutcome(session_id, "its entry does not name a transcript, and was removed"))
+        return UploadOutcome(session_id, "its entry does not name a transcript, and was removed")
     try:
         lines = transcript.open("rb")
     except FileNotFoundError:
         file.unlink(missing_ok=True)
-        return _Tried(UploadOutcome(session_id, "its transcript has been deleted"))
+        return UploadOutcome(session_id, "its transcript has been deleted")
     except OSError as error:
         failed = error
     else:
@@ -157,12 +153,12 @@ def _send(home: Path, to: Destination, session_id: str, entry: Waiting, pauses: 
     if failed is None:
         if _version(file) == version:  # else it was resumed, and has ended again
             file.unlink(missing_ok=True)
-        return _Tried(UploadOutcome(session_id))
+        return UploadOutcome(session_id)
     tries = entry.tries + 1
     with suppress(OSError):  # the next run tries again in any case
         queue(home, transcript, tries, str(failed), time.time() + _pause_after(tries))
     stop = isinstance(failed, UploadError) and (failed.again or failed.unreachable)
-    return _Tried(UploadOutcome(session_id, str(failed)), stop)
+    return UploadOutcome(session_id, str(failed), stop)
 
 
 def _failure(

@@ -147,14 +147,12 @@ class ProgramSink:
 def _is_long(span: TraceSpan) -> bool:
     left, values = _SHORT, list(span.content.values())
     while values and left >= 0:
-        match values.pop():
-            case str() as text:
-                left -= len(text)
-            case Mapping() as fields:
-                values += cast(Mapping[str, Any], fields).values()
-            case list() | tuple() as items:
-                values += cast(Sequence[Any], items)
-            case _:
-                pass
+        one = values.pop()
+        if isinstance(one, str):
+            left -= len(one)
+        elif isinstance(one, Mapping):
+            values += cast(Mapping[str, Any], one).values()
+        elif isinstance(one, list | tuple):
+            values += cast(Sequence[Any], one)
         left -= 1
     return left < 0
