@@ -57,6 +57,7 @@ PURE := \
 	src/wave_agent/replay/durations.py \
 	src/wave_agent/replay/figures.py \
 	src/wave_agent/replay/html.py \
+	src/wave_agent/replay/outcomes.py \
 	src/wave_agent/replay/overview.py \
 	src/wave_agent/replay/page.py \
 	src/wave_agent/replay/report_page.py \

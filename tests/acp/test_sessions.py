@@ -378,8 +378,8 @@ async def test_sessions_are_listed_by_directory_or_all_together_in_pages(project
             for place in places:
                 opened = await editor.agent.new_session(cwd=str(place), mcp_servers=[])
                 await editor.prompt(opened.session_id, f"In {place.name}")
-    for number in range(55):  # as many older ones as make a second page
-        path = next(project.home.glob("projects/*/*.jsonl"))
+    path = next(project.home.glob("projects/*/*.jsonl"))
+    for number in range(55):  # as many others as make a second page
         path.with_name(f"copy-{number}.jsonl").write_text(path.read_text())
     async with started(project, None) as editor:
         for place in places:
@@ -387,8 +387,12 @@ async def test_sessions_are_listed_by_directory_or_all_together_in_pages(project
                 assert (one.cwd, one.title) == (str(place), f"In {place.name}")
         page = await editor.agent.list_sessions()
         assert len(page.sessions) == 50
+        ids = {path.stem for path in project.home.glob("projects/*/*.jsonl")}
+        for number in range(3):  # sessions begin meanwhile
+            path.with_name(f"new-{number}.jsonl").write_text(path.read_text())
         rest = await editor.agent.list_sessions(cursor=page.next_cursor)
     assert (len(rest.sessions), rest.next_cursor) == (7, None)
+    assert sorted(one.session_id for one in (*page.sessions, *rest.sessions)) == sorted(ids)
     assert {one.cwd for one in (*page.sessions, *rest.sessions)} == set(map(str, places))
 
 

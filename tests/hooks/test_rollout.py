@@ -38,16 +38,17 @@ def test_a_tenth_is_about_a_tenth():
 @given(st.text(), st.floats(0, 1), st.floats(0, 1))
 def test_a_larger_share_adds_sessions_and_takes_none_away(session: str, one: float, other: float):
     (smaller,), (larger,) = (loaded(rollout=share).hooks for share in sorted((one, other)))
-    if in_session(smaller, session).mode is Mode.ENFORCE:
-        assert in_session(larger, session).mode is Mode.ENFORCE
+    if in_session(smaller, share_of(session)).mode is Mode.ENFORCE:
+        assert in_session(larger, share_of(session)).mode is Mode.ENFORCE
 
 
 @given(st.text())
 def test_all_and_none_are_exact(session: str):
     (nowhere,), (everywhere,), (usual,) = (loaded(**more).hooks for more in ({"rollout": 0}, {"rollout": 1}, {}))
-    assert in_session(nowhere, session).mode is Mode.SHADOW
-    assert in_session(everywhere, session) is everywhere
-    assert in_session(usual, session) is usual
+    share = share_of(session)
+    assert in_session(nowhere, share).mode is Mode.SHADOW
+    assert in_session(everywhere, share) is everywhere
+    assert in_session(usual, share) is usual
 
 
 # -------------------------------------------------------------------------------------------------------- settings
@@ -72,7 +73,7 @@ def test_a_share_that_cannot_be_read_disables_the_hook(more: dict[str, object], 
 def test_a_share_beside_shadow_is_reported():
     found = loaded(rollout=0.5, mode="shadow")
     assert ["has no effect" in issue.message for issue in found.issues] == [True]
-    assert in_session(found.hooks[0], "any").mode is Mode.SHADOW
+    assert in_session(found.hooks[0], 0.0).mode is Mode.SHADOW
 
 
 # -------------------------------------------------------------------------------------------------------- sessions
@@ -96,18 +97,32 @@ async def test_outside_its_share_a_hook_is_journalled_and_changes_nothing(
     assert [(run.name, run.mode, run.outcome) for run in result.hooks] == [("guard", mode, "deny")]
 
 
-def test_an_agent_started_by_an_agent_does_not_get_another_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """In a session of its own, it could be outside the share."""
+_LUCKY = '$(printenv WAVE_PARENT | sed \'s/"share":[^,]*/"share":1/\')'
+
+
+@pytest.mark.parametrize(
+    ("rollout", "inner_agent", "ran"),
+    [
+        (0, "wave -p inner", True),
+        (0.999999, "wave -p inner", False),
+        (0.999999, f'WAVE_PARENT="{_LUCKY}" wave -p inner', False),
+        (0.999999, "env -u WAVE_PARENT wave -p inner", False),
+    ],
+)
+def test_an_agent_started_by_an_agent_has_its_share_and_not_another_draw(
+    rollout: float, inner_agent: str, ran: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """In a session of its own, it could be outside the share, or inside while the outer one is not."""
     monkeypatch.setenv("PATH", f"{Path(WAVE).parent}:{os.environ['PATH']}")
     project = Project(tmp_path)
-    guard = {"command": 'case $(cat) in *"touch ran"*) echo no >&2; exit 2;; esac', "rollout": 0}
+    guard = {"command": 'case $(cat) in *"touch ran"*) echo no >&2; exit 2;; esac', "rollout": rollout}
     settings = project.directory / ".wave" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard]}]}}))
-    outer = Reply(tool_calls=[call("Bash", command="wave -p inner")])
+    outer = Reply(tool_calls=[call("Bash", command=inner_agent)])
     inner = Reply(tool_calls=[call("Bash", command="touch ran")])
     with serving(outer, inner, "Inner.", "Outer.") as server:
         done = project.wave("-p", "outer", "--allowed-tools", "Bash", "--trust", server=server)
     assert [request.body["messages"][1]["content"] for request in server.requests].count("inner") == 2
     assert done.returncode == 0, done.stderr
-    assert not (project.directory / "ran").exists()
+    assert (project.directory / "ran").exists() is ran

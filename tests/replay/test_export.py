@@ -3,8 +3,11 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 
 from tests.replay.recorded import commands, record, wave_hooks
 from wave_agent.errors import ExportError
-from wave_agent.replay.export import Exported, export_sessions
+from wave_agent.replay.export import Exported, export_sessions, source_of
 from wave_agent.replay.export_place import ExportPlace
 from wave_agent.replay.export_query import ask, export_overview, hook_figures
 from wave_agent.replay.export_rows import TABLES
@@ -144,6 +147,72 @@ def test_two_homes_share_an_export(project: Path, home: Path, place: ExportPlace
     assert values(place, "SELECT count(*), count(DISTINCT source) FROM sessions") == [[2, 2]]
 
 
+@pytest.mark.parametrize("name", ["sh[1]", "sh*", "what?", "[]a*]"])
+def test_a_directory_whose_name_looks_like_a_pattern_is_only_itself(
+    name: str, project: Path, home: Path, tmp_path: Path
+) -> None:
+    first, second = ExportPlace(str(tmp_path / "exports" / "sh1")), ExportPlace(str(tmp_path / "exports" / name))
+    session(project)
+    export(home, first)
+    session(project)
+    assert [export(home, second).sessions for _ in range(2)] == [2, 0]
+    assert values(second, "SELECT count(*) FROM sessions") == [[2]]
+    assert values(first, "SELECT count(*) FROM sessions") == [[1]]
+    for outside in (first.base, f"{second.url('..')}/sh1"):
+        with pytest.raises(ExportError, match="Permission"):
+            ask(second, f"SELECT * FROM read_parquet('{outside}/sessions/*/*.parquet')")
+
+
+def test_a_home_that_is_mounted_elsewhere_on_another_host_is_the_same_source(
+    project: Path, home: Path, place: ExportPlace, tmp_path: Path
+) -> None:
+    session(project)
+    export(home, place)
+    elsewhere = home.rename(tmp_path / "elsewhere")
+    program = (
+        "import sys; from tests.replay.test_export import *\n"
+        "print(export(Path(sys.argv[1]), ExportPlace(sys.argv[2])), os.uname().nodename)"
+    )
+    command = [sys.executable, "-c", program, str(elsewhere), place.base]
+    other_host = ["unshare", "--uts", "--map-root-user", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"]
+    can = (
+        shutil.which("unshare")
+        and not subprocess.run([*other_host, "true"], capture_output=True, check=False).returncode
+    )
+    done = subprocess.run([*(other_host if can else ()), *command], capture_output=True, text=True, check=True)
+    assert "sessions=0" in done.stdout
+    assert (done.stdout.split()[-1] == "elsewhere") == bool(can)
+    assert values(place, "SELECT count(*), count(DISTINCT source) FROM sessions") == [[1, 1]]
+
+
+def test_the_source_is_private_and_the_same_for_all_that_ask_at_once(home: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        [found] = set(threads.map(source_of, [home] * 8))
+    file = home / "index" / "source"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (found, 0o600)
+    assert [path.name for path in file.parent.iterdir()] == ["source"]
+    file.write_text("damaged")
+    assert re.fullmatch("[0-9a-f]{16}", source_of(home))
+
+
+def test_pruning_removes_what_the_same_home_exported_under_a_name_that_it_lost(
+    project: Path, home: Path, place: ExportPlace, tmp_path: Path
+) -> None:
+    path = session(project)
+    export(home, place)
+    other = tmp_path / "other" / "projects" / "-x"
+    other.mkdir(parents=True)
+    (other / "theirs.jsonl").write_bytes(path.read_bytes())
+    export(tmp_path / "other", place)
+    (home / "index" / "source").unlink()
+    export(home, place)
+    counts = "SELECT session_id, count(*) FROM {} GROUP BY 1 ORDER BY 2"
+    assert values(place, counts.format("sessions")) == [["theirs", 1], [path.stem, 2]]
+    export(home, place, prune=True)
+    for table, count in (("sessions", 1), ("hook_runs", 3), ("tool_calls", 2)):
+        assert sorted(values(place, counts.format(table))) == sorted([["theirs", count], [path.stem, count]])
+
+
 def test_figures_and_overview_are_those_of_the_transcripts(project: Path, home: Path, place: ExportPlace) -> None:
     path = session(project)
     # Rounded to three digits, 1.345 is 1.34 or 1.35, depending on how it is done.
@@ -234,6 +303,8 @@ def test_only_an_export_is_read_and_nothing_else_overwritten(home: Path, tmp_pat
             ask(ExportPlace(str(tmp_path / "notes")), "SELECT 1")
     with pytest.raises(ExportError, match="cannot be used"):
         ExportPlace("no-such-scheme://bucket/x")
+    with pytest.raises(ExportError, match="a backslash is in its path"):
+        ExportPlace(str(tmp_path / "back\\slash"))
     (tmp_path / "file").touch()
     with pytest.raises(ExportError, match="cannot be used"):
         export(home, ExportPlace(str(tmp_path / "file" / "inside")))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -56,6 +57,47 @@ def test_a_cluster_finds_what_one_process_finds(project: Path, tmp_path: Path, s
     assert sorted(os.listdir(project)) == ["allowed.txt"]
 
 
+class Sizes:
+    """A plugin of the scheduler: how much each task was sent with, before it is forgotten."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, int] = {}
+
+    def transition(self, key: str, start: str, finish: str, *_: Any, **__: Any) -> None:
+        if finish == "processing":
+            self.of[key] = len(pickle.dumps(self.scheduler.tasks[key].run_spec))
+
+    async def start(self, scheduler: Any) -> None:
+        self.scheduler = scheduler
+
+
+def test_a_session_that_is_replayed_in_parts_is_sent_once(project: Path, tmp_path: Path) -> None:
+    from distributed import SchedulerPlugin  # slow to import
+
+    old = sessions(tmp_path / "old", 1, calls=40, padding=20_000)
+    asked = ("--from", str(old), "--settings", str(settings(tmp_path / "new.json", PreToolUse=[{"command": GUARD}])))
+    with cluster_of(2, processes=False, protocol="tcp") as cluster:
+        sizes: Any = type("Plugin", (Sizes, SchedulerPlugin), {})()
+        sizes.scheduler = cluster.scheduler
+        cluster.scheduler.add_plugin(sizes)
+        found = report(project, *asked, "--scheduler", cluster.scheduler_address)
+    assert compared(found) == compared(report(project, *asked, "--jobs", "1"))
+    whole = sum(file.stat().st_size for file in old.glob("*.jsonl"))
+    ours = {key: size for key, size in sizes.of.items() if key.startswith("wave-backtest-")}
+    assert len(ours) > 8
+    assert whole > 500_000
+    assert whole < sum(ours.values()) < 1.2 * whole
+
+
+def parents_of(process: int) -> set[int]:
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, listed.splitlines())}
+    found: set[int] = set()
+    while (process := parents.get(process, 0)) > 1:
+        found.add(process)
+    return found
+
+
 def test_no_scheduler_is_told_in_a_sentence(project: Path, tmp_path: Path) -> None:
     old = sessions(tmp_path / "old", 1)
     done = wave_hooks(project, "backtest", "--from", str(old), "--scheduler", "127.0.0.1:nonsense")
@@ -80,14 +122,18 @@ def test_without_the_extra_it_says_how_to_install_it(project: Path, tmp_path: Pa
 
 def test_a_killed_worker_changes_nothing_in_the_result(project: Path, tmp_path: Path, temporary: Path) -> None:
     gate = tmp_path / "gate"
-    waits = f"touch {tmp_path}/started; while test ! -e {gate}; do sleep 0.05; done; {GUARD}"
+    # The hook reports which process it is, and so which worker is busy: it is one of its parents.
+    reports = f"echo $$ > {tmp_path}/$$; mv {tmp_path}/$$ {tmp_path}/busy"
+    waits = f"{reports}; while test ! -e {gate}; do sleep 0.05; done; {GUARD}"
     new = settings(tmp_path / "new.json", PreToolUse=[{"name": "guard", "command": waits}])
     asked = ("--from", str(sessions(tmp_path / "old", 12, calls=5)), "--settings", str(new))
     with cluster_of(2) as cluster:
         command = [WAVE, "hooks", "backtest", "--json", *asked, "--scheduler", cluster.scheduler_address]
         running = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        wait_until((tmp_path / "started").exists)
-        os.kill(cluster.workers[0].pid, signal.SIGKILL)
+        wait_until((tmp_path / "busy").exists)
+        workers = {worker.pid for worker in cluster.workers.values()}
+        [busy] = parents_of(int((tmp_path / "busy").read_text())) & workers
+        os.kill(busy, signal.SIGKILL)
         gate.touch()
         said, complaints = running.communicate(timeout=100)
         assert running.returncode == 1, complaints

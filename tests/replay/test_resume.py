@@ -103,14 +103,32 @@ def test_a_killed_process_and_its_hooks_are_replaced(project: Path, tmp_path: Pa
     assert json.loads(said)["totals"]["newly blocked"] == 8 * BLOCKED
 
 
-def test_hooks_that_have_changed_are_no_continuation(project: Path, tmp_path: Path) -> None:
+def test_hooks_or_settings_that_have_changed_are_no_continuation(project: Path, tmp_path: Path) -> None:
     asked = gated(tmp_path, "s005")
     running = started(project, tmp_path, *asked, "--jobs", "1")
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=60)
-    settings(tmp_path / "new.json", PreToolUse=[{"name": "guard", "command": "true"}])
-    done = wave_hooks(project, "backtest", "--resume")
-    assert (done.returncode, "The hooks have changed since this run began" in done.stderr) == (1, True)
+    file = tmp_path / "new.json"
+    same = json.loads(file.read_text())
+    (event,) = same["hooks"]
+    (group,) = same["hooks"][event]
+    (hook,) = group["hooks"]
+    others = [
+        {"matcher": "Write"}, {"sequential": True},
+        *({"hooks": [{**hook, **change}]} for change in (
+            {"command": "true"}, {"if": "Bash(rm *)"}, {"timeout": 3}, {"onFailure": "block"}, {"mode": "shadow"},
+        )),
+    ]  # fmt: skip
+    for other in [
+        *({**same, "hooks": {event: [{**group, **one}]}} for one in others),
+        {**same, "env": {"STRICT": "1"}},
+    ]:
+        file.write_text(json.dumps(other))
+        done = wave_hooks(project, "backtest", "--resume")
+        assert (done.returncode, "have changed since this run began" in done.stderr) == (1, True), other
+    file.write_text(json.dumps(same))
+    (tmp_path / "gate").touch()
+    assert report(project, "--resume")["complete"]
 
 
 def test_sessions_that_change_during_the_run_do_not_spoil_the_others(project: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from wave_agent import Agent
 from wave_agent.sessions.clean_up import forget_old_sessions
 from wave_agent.sessions.index_file import IndexFile
+from wave_agent.sessions.outbox import queue
 from wave_agent.system.identity import user_name
 from wave_agent.testing import ScriptedModel
 
@@ -45,6 +46,13 @@ def test_the_files_of_another_account_are_kept(tmp_path: Path) -> None:
     os.chown(make(tmp_path, "theirs"), 12345, 12345)
     assert forget_old_sessions(tmp_path, 30, LATER) == 0
     assert left(tmp_path) == {"theirs"}
+
+
+def test_a_session_that_waits_to_be_uploaded_is_kept(tmp_path: Path) -> None:
+    queue(tmp_path, make(tmp_path, "unsent"))
+    make(tmp_path, "sent")
+    assert forget_old_sessions(tmp_path, 30, LATER) == 1
+    assert left(tmp_path) == {"unsent"}
 
 
 def test_it_happens_once_a_day_unless_the_setting_changes(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_notes_on_open_sessions_survive_the_taking(tmp_path: Path) -> None:
     with pytest.raises(KeyError), taken(tmp_path):
         raise KeyError
     with taken(tmp_path) as notes:
+        assert notes is not None
         assert (notes.open, notes.closed) == ({(PROJECT, "one")}, {(PROJECT, "two")})
     assert (touched(tmp_path).open, touched(tmp_path).closed) == ({(PROJECT, "one")}, frozenset())
 

@@ -137,7 +137,7 @@ def test_it_travels_whole() -> None:
 
 
 def test_of_several_agents_above_the_strictest_holds() -> None:
-    outer = handed(max_turns=3, max_cost=0.5, deny=("a",), strict=True)
+    outer = handed(max_turns=3, max_cost=0.5, deny=("a",), strict=True, share=0.25)
     inner = Inheritance(
         mode=PermissionMode.PLAN,
         home="/x",
@@ -146,6 +146,7 @@ def test_of_several_agents_above_the_strictest_holds() -> None:
         max_turns=9,
         max_cost=9,
         deny=("b",),
+        share=0.75,
     )
     script = "import os, sys; from wave_agent.settings.inheritance import inherited; print(inherited(os.environ))"
     done = subprocess.run(
@@ -162,6 +163,7 @@ def test_of_several_agents_above_the_strictest_holds() -> None:
         "max_cost=0.5",
         "('a', 'b')",
         "strict=True",
+        "share=0.25",
     ):
         assert wanted in done.stdout
 

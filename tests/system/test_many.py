@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from wave_agent.system.many import cores, each
+from wave_agent.system.cores import cores
+from wave_agent.system.many import each
 
 
 def doubled(number: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from wave_agent.system.slots import Slots, cores
+from wave_agent.system.slots import Slots
 
 
 async def test_no_more_run_at_once_than_there_are_slots() -> None:
@@ -31,7 +31,3 @@ def test_places_can_be_used_on_one_event_loop_after_another() -> None:
 
     asyncio.run(both())
     asyncio.run(both())
-
-
-def test_there_is_at_least_one_core() -> None:
-    assert cores() >= 1

@@ -12,6 +12,7 @@ import pytest
 
 from tests.telemetry.receiver import receiving
 
+SECRET = "AKIA" + "ABCDEFGHIJKLMNOP"
 PROGRAM = """
 import asyncio, json, os, sys, threading
 from opentelemetry import metrics, trace
@@ -65,9 +66,16 @@ metrics.set_meter_provider(MeterProvider([reader]))
 
 
 def run(directory: Path, setup: str = BOTH, **environment: str) -> dict[str, Any]:
+    found, complaints = ran(directory, PROGRAM.format(setup=setup, has_reader="reader" in setup), **environment)
+    assert complaints == ""
+    return found
+
+
+def ran(directory: Path, program: str, **environment: str) -> tuple[dict[str, Any], str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "TRACE", "WAVE", "COV"))}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(setup=setup, has_reader="reader" in setup)],
+        [sys.executable, "-"],
+        input=program,
         cwd=directory,
         env={**kept, "WAVE_HOME": str(directory / "home"), "NO_PROXY": "127.0.0.1", **environment},
         capture_output=True,
@@ -75,8 +83,8 @@ def run(directory: Path, setup: str = BOTH, **environment: str) -> dict[str, Any
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
 
 
 def test_spans_and_metrics_go_through_the_programs_providers(tmp_path: Path) -> None:
@@ -124,6 +132,28 @@ def test_without_a_provider_an_endpoint_is_used_and_no_provider_is_set(tmp_path:
     assert found["same"]
     assert found["spans"] == []
     assert receiver.span("invoke_agent wave").parent_id == ""
+
+
+@pytest.mark.parametrize("characters", [10, 200_000])
+def test_long_content_is_masked_aside_and_all_is_there_when_the_agent_is_closed(
+    tmp_path: Path, characters: int
+) -> None:
+    notes_threads = """
+from opentelemetry.sdk.trace import SpanProcessor
+class Notes(SpanProcessor):
+    def on_end(self, span):
+        print(span.name, threading.current_thread() is threading.main_thread(), file=sys.__stderr__)
+"""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "settings.json").write_text(json.dumps({"telemetry": {"content": True}}))
+    setup = notes_threads + BOTH.replace("trace.set", "provider.add_span_processor(Notes())\ntrace.set")
+    program = PROGRAM.replace("canary-7f3a", f"{SECRET} {'word ' * (characters // 5)}")
+    found, notes = ran(tmp_path, program.format(setup=setup, has_reader=True))
+    ended_here = dict(line.rsplit(" ", 1) for line in notes.splitlines())
+    assert ended_here["invoke_agent wave"] == str(characters < 1000)
+    assert len(found["spans"]) == len(notes.splitlines()) == 6
+    assert "[masked: an AWS key]" in str(found["attributes"])
+    assert SECRET not in str(found["attributes"])
 
 
 def test_a_processor_of_the_program_that_fails_costs_only_spans(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import msgspec
 
 from tests.tools.session import Session
 from tests.tools.trees import write
+from wave_agent.system.cores import cores
 from wave_agent.system.real_files import look
-from wave_agent.system.slots import cores
 from wave_agent.tools.registry import find_tool
 from wave_agent.tools.search.walk import FileRun, Walk
 

@@ -50,7 +50,7 @@ from wave_agent.acp.session import EditorSession
 from wave_agent.agent.options import Options, locate_for
 from wave_agent.errors import MissingPathError, WaveError
 from wave_agent.replay.selection import all_sessions
-from wave_agent.sessions.index import SessionSummary, session_files, summaries
+from wave_agent.sessions.index import SessionSummary, SessionUse, session_uses, summary_of
 from wave_agent.sessions.transcript import is_session_id, transcripts
 from wave_agent.system.private_files import wave_home
 from wave_agent.text import one_line
@@ -198,11 +198,8 @@ class EditorRequests:
     async def _list(self, request: ListSessionsRequest) -> ListSessionsResponse:
         if request.cwd is not None:
             _require_directory(request.cwd)
-        cursor = request.cursor or "0"
-        if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
-            raise WrongRequestError(f'"{one_line(cursor, 60)}" is not a cursor of an earlier answer.')
-        first = int(cursor)
-        found = await asyncio.to_thread(self._recorded, request.cwd, first)
+        found = await asyncio.to_thread(self._recorded, request.cwd, _place_of(request.cursor))
+        last = found[:PAGE][-1:]
         return ListSessionsResponse(
             sessions=[
                 SessionInfo(
@@ -211,22 +208,26 @@ class EditorRequests:
                     title=one_line(one.first_prompt, 100) or None,
                     updated_at=one.to_dict()["modified"],
                 )
-                for one in found[:PAGE]
+                for _, one in found[:PAGE]
             ],
-            next_cursor=str(first + PAGE) if len(found) > PAGE else None,
+            next_cursor=f"{last[0][0].mtime_ns}:{last[0][0].session_id}" if len(found) > PAGE else None,
         )
 
-    def _recorded(self, cwd: str | None, first: int) -> list[SessionSummary]:
-        """A page of the sessions that were started in this directory, or anywhere, and one more if there are more."""
-        own = (one for one in self._all(cwd) if one.cwd and not one.host)
-        return list(islice(own, first, first + PAGE + 1))
+    def _recorded(self, cwd: str | None, place: tuple[int, str] | None) -> list[tuple[SessionUse, SessionSummary]]:
+        """A page of the sessions that were started in this directory, or anywhere, and one more if there are more. What
+        earlier pages had is not read again."""
+        uses, start = self._all(cwd)
+        left = (use for use in uses if place is None or (use.mtime_ns, use.session_id) < place)
+        found = ((use, one) for use in left if (one := summary_of(use.path)) is not None)
+        own = (pair for pair in found if pair[1].cwd and not pair[1].host and start in (None, pair[1].cwd))
+        return list(islice(own, PAGE + 1))
 
-    def _all(self, cwd: str | None) -> Iterator[SessionSummary]:
+    def _all(self, cwd: str | None) -> tuple[Iterator[SessionUse], str | None]:
+        """The sessions that may have been started in this directory, or anywhere, and that directory."""
         if cwd is None:
-            return summaries(all_sessions(wave_home(self._environment)))
+            return all_sessions(wave_home(self._environment)), None
         place, home = locate_for(replace(self._options, workdir=cwd), self._environment)
-        found = summaries(session_files(transcripts(home, place.directory)))
-        return (one for one in found if one.cwd == place.start)
+        return session_uses(transcripts(home, place.directory)), place.start
 
     async def _close(self, request: CloseSessionRequest) -> CloseSessionResponse:
         session = self._session(request.session_id)
@@ -254,6 +255,16 @@ class EditorRequests:
         if session is None:
             raise WrongRequestError(f'There is no open session "{one_line(session_id, 60)}".')
         return session
+
+
+def _place_of(cursor: str | None) -> tuple[int, str] | None:
+    """Time and id of the last session that the client has: what comes after it does not depend on new ones."""
+    if cursor is None:
+        return None
+    time, _, session_id = cursor.partition(":")
+    if not (time.isascii() and time.isdecimal() and len(time) < 21 and is_session_id(session_id)):
+        raise WrongRequestError(f'"{one_line(cursor, 60)}" is not a cursor of an earlier answer.')
+    return int(time), session_id
 
 
 def _require_directory(path: str) -> None:

@@ -69,6 +69,15 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """Types of subagents, besides those that are built in."""
     notices: tuple[str, ...] = ()
 
+    def in_session(self, session_id: str) -> "Foundation":
+        """Agents below it get the session's share, if any hook is rolled out."""
+        hooks = (*self.settings.hooks.hooks, *(hook for one in self.agents.values() for hook in one.hooks))
+        if self.handed_down is None or self.above is not None or all(hook.rollout is None for hook in hooks):
+            return self
+        from wave_agent.hooks.rollout import share_of  # lazy: few hooks are
+
+        return replace(self, handed_down=replace(self.handed_down, share=share_of(session_id)))
+
     @property
     def settings(self) -> Settings:
         return self.gathered.settings
@@ -262,6 +271,7 @@ def _handed_down(base: Foundation, own: Iterable[LayerFile]) -> Inheritance:
         deny=tuple(text for rule in settings.rules.deny for text in rule.spelt),
         ask=tuple(text for rule in settings.rules.ask for text in rule.spelt),
         strict=settings.strict_hooks,
+        share=0.0 if above is None else above.share,
         project_hooks=options.project_hooks,
         sandbox=base.sandbox or bool(above and above.sandbox),
         record=Record(

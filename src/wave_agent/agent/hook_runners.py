@@ -46,12 +46,13 @@ def hooks_for(
             settings, environment, ledger, ask_server=ask_server, open_thinker=open_thinker, more=reserve
         )
     hooks: Sequence[HookDefinition] = settings.hooks.hooks
-    rolled_out = any(hook.rollout is not None for hook in (*hooks, *reserve))
-    if rolled_out and foundation.above is None:  # below another agent, a session of its own would be another draw
-        from wave_agent.hooks.rollout import in_session  # lazy: few hooks are
+    if any(hook.rollout is not None for hook in (*hooks, *reserve)):
+        from wave_agent.hooks.rollout import in_session, share_of  # lazy: few hooks are
 
-        hooks = [in_session(hook, session.session_id) for hook in hooks]
-        reserve = [in_session(hook, session.session_id) for hook in reserve]
+        # Below another agent, a session of its own would be another draw.
+        share = share_of(session.session_id) if foundation.above is None else foundation.above.share
+        hooks = [in_session(hook, share) for hook in hooks]
+        reserve = [in_session(hook, share) for hook in reserve]
     return HookManager(
         hooks,
         runner=runner,

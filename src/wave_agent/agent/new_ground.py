@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = FileSessionStore) -> Ground:
     """Opens the session. Raises `SessionError` if it cannot be continued, and `SandboxError`."""
     options, settings, environment = foundation.options, foundation.settings, foundation.environment
-    session_id = str(uuid.uuid4()) if options.resume is None else options.resume
+    foundation, session_id = _for_session(foundation)
     transcript = transcript_file(foundation.home, foundation.project, session_id)
     kept = store(transcript, holder=partial(holder_of, foundation.home))
     model_name = model_name_for(options.model, settings, environment)
@@ -119,6 +119,12 @@ def lay_ground(foundation: Foundation, store: Callable[..., FileSessionStore] = 
         instructions=[],
         trace=trace,
     )
+
+
+def _for_session(foundation: Foundation) -> tuple[Foundation, str]:
+    resumed = foundation.options.resume
+    session_id = str(uuid.uuid4()) if resumed is None else resumed
+    return foundation.in_session(session_id), session_id
 
 
 def _skipped(before: Resumed) -> list[str]:

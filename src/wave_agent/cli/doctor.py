@@ -104,7 +104,7 @@ async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> 
     if home is not None:
         yield await asyncio.to_thread(_home, home)
         if settings.upload is not None:
-            yield _uploads(home, settings.upload)
+            yield await asyncio.to_thread(_uploads, home, settings.upload)
     for issue in settings.issues:
         yield CheckResult("settings", "failed" if issue.broken else "warning", str(issue))
     yield CheckResult("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
@@ -132,13 +132,17 @@ def user_checks(uid: int, settings: Settings) -> Iterator[CheckResult]:
 
 
 def _uploads(home: Path, url: str) -> CheckResult:
+    from wave_agent.sessions.uploads import UploadError, destination  # lazy: few sessions are collected
+
     left = waiting(home)
-    where = f"finished sessions go to {public_url(url)}"
-    if not left:
-        return CheckResult("uploads", "ok", where)
-    error = next((one.error for one in left.values() if one.error), "")
-    detail = f"{where}; waiting: {len(left)}" + (f" ({error})" if error else "")
-    return CheckResult("uploads", "warning" if error else "ok", detail)
+    where = f"finished sessions go to {public_url(url)}" + (f"; waiting: {len(left)}" if left else "")
+    try:
+        destination(url)
+    except UploadError as error:
+        return CheckResult("uploads", "failed", f"{where}: {error}")
+    if error := next((one.error for one in left.values() if one.error), ""):
+        return CheckResult("uploads", "warning", f"{where} ({error})")
+    return CheckResult("uploads", "ok", where)
 
 
 async def _telemetry(settings: Settings) -> CheckResult:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from wave_agent.events import HookRun, SubagentStarted, ToolStarted
-from wave_agent.hooks.events import EVENTS, Audience, Decision, EventRow, Flow, HookEvent
+from wave_agent.hooks.events import BLOCK_WORDS, EVENTS, FAILURE_WORD, Audience, Decision, EventRow, Flow, HookEvent
 from wave_agent.text import clip
 
 _DID: Mapping[Flow, str] = {
@@ -58,7 +58,7 @@ class HookReports:
     def finished(self, run: HookRun) -> str:
         """What to print now. Empty if there is nothing to say, or if the reason arrives separately."""
         row = EVENTS[HookEvent(run.event)]
-        if run.outcome == "failure":
+        if run.outcome == FAILURE_WORD:
             self._waiting.append(run)
         elif run.mode == "shadow" or run.is_async or run.is_late:
             return ""
@@ -86,7 +86,7 @@ class HookReports:
         return lines or [f"Subagent {whose}: {content}" if whose else content]
 
     def _line(self, run: HookRun, row: EventRow) -> str:
-        if run.outcome == "failure":
+        if run.outcome == FAILURE_WORD:
             return _failed(run, row)
         did = "ended the turn" if run.outcome == "stop" else _DID.get(row.flow[Decision.BLOCK], "blocked")
         why = run.reason
@@ -97,7 +97,7 @@ class HookReports:
 
 
 def _blocks(run: HookRun) -> bool:
-    return run.outcome in ("deny", "block")
+    return run.outcome in BLOCK_WORDS
 
 
 def _where(run: HookRun) -> str:

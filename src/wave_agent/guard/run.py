@@ -24,7 +24,7 @@ from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.guard.journal import GuardJournal, earlier_for, session_name, with_id
 from wave_agent.guard.judge import HostJudge
 from wave_agent.guard.verdicts import JudgedEvent, JudgedHostCall
-from wave_agent.hooks.events import EVENTS
+from wave_agent.hooks.events import EVENTS, HookEvent
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.system.private_files import make_private
 from wave_agent.text import strip_controls
@@ -103,6 +103,8 @@ async def _answer(asked: Asked, stdin: bytes, send: Callable[[HostReply], None],
             with suppress(SessionError):
                 if late:
                     guard.journal.add_runs(late)
+            if event is not None and event.event is HookEvent.SESSION_END:
+                guard.upload()
 
 
 def _as_told(asked: Asked, answer: HostAnswer) -> HostAnswer:
@@ -140,6 +142,8 @@ def _read(asked: Asked, stdin: bytes) -> HostEvent:
 class _Guard(Struct, frozen=True):
     judge: HostJudge
     journal: GuardJournal
+    foundation: Foundation
+    transcript: Path
 
     @classmethod
     def open(cls, asked: Asked, event: HostEvent) -> "_Guard":
@@ -163,7 +167,18 @@ class _Guard(Struct, frozen=True):
             identity=foundation.settings.record_identity,
         )
         _remember(foundation, event, name)
-        return cls(HostJudge(foundation, with_id(event, earlier), name, earlier), journal)
+        return cls(HostJudge(foundation, with_id(event, earlier), name, earlier), journal, foundation, transcript)
+
+    def upload(self) -> None:
+        """Sends the finished session to where `sessions.upload` says, in the background. The host has its answer."""
+        url = self.foundation.settings.upload
+        if url is None or not self.transcript.exists():
+            return
+        from wave_agent.sessions.outbox import queue, start_sending  # lazy: few sessions are collected
+
+        with suppress(OSError):
+            queue(self.foundation.home, self.transcript)
+        start_sending(self.foundation.home, url, self.foundation.environment)
 
 
 def _start(asked: Asked, event: HostEvent, name: str) -> str:

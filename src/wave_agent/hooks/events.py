@@ -790,3 +790,9 @@ _ROWS = (
 )
 
 EVENTS: Mapping[HookEvent, EventRow] = MappingProxyType({row.event: row for row in _ROWS})
+
+BLOCK_WORDS = frozenset(row.block_word for row in _ROWS)
+"""The journal's words for a block."""
+BLOCKING_WORDS = BLOCK_WORDS | {Decision.STOP.name.lower()}
+"""Those of every run that kept something from going on: `continue: false` beats every other decision."""
+FAILURE_WORD = "failure"

@@ -15,8 +15,8 @@ def share_of(session_id: str) -> float:
     return int.from_bytes(hashlib.sha256(session_id.encode()).digest()[:6]) / (1 << 48)
 
 
-def in_session(hook: HookDefinition, session_id: str) -> HookDefinition:
-    """The hook as it applies in this session."""
-    if hook.rollout is None or share_of(session_id) < hook.rollout:
+def in_session(hook: HookDefinition, share: float) -> HookDefinition:
+    """The hook as it applies in a session with this share."""
+    if hook.rollout is None or share < hook.rollout:
         return hook
     return replace(hook, mode=Mode.SHADOW)

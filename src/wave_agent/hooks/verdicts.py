@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wave_agent.hooks.events import EVENTS, Audience, Decision, EventRow, Flow, HookEvent
+from wave_agent.hooks.events import EVENTS, FAILURE_WORD, Audience, Decision, EventRow, Flow, HookEvent
 
 
 class FailureKind(StrEnum):
@@ -174,7 +174,7 @@ class Verdict(Struct, frozen=True, gc=False):
     def word(self, row: EventRow) -> str:
         """The word for this run in the journal."""
         if self.failure:
-            return "failure"
+            return FAILURE_WORD
         if self.decision is Decision.NONE:
             return "context" if any(isinstance(effect, AddContext) for effect in self.effects) else "none"
         return row.block_word if self.decision is Decision.BLOCK else self.decision.name.lower()

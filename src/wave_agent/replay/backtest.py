@@ -67,7 +67,7 @@ def backtest(asked: Backtest, unfinished: RunStore | None = None) -> Generator[R
     store = unfinished or _new_store(asked, prepared)
     try:
         if store.request.subject != prepared.subject:
-            raise ReplayError("The hooks have changed since this run began: start a new one, without --resume.")
+            raise ReplayError("Hooks or settings have changed since this run began: start a new one, without --resume.")
         try:
             outcome = _run(asked, prepared, store)
         except BaseException:
@@ -109,7 +109,6 @@ class _Prepared:
             f"{hook.name} is async: decisions cannot be compared" for hook in settings.hooks.hooks if hook.is_async
         ]
         self.files = [file for hook in self.hooks for file in hook_files(hook, asked.project)]
-        self.subject = _subject(self.hooks, self.files)
         self.plan = ReplayPlan(
             real_project=asked.project,
             real_home=os.path.expanduser("~"),
@@ -119,12 +118,13 @@ class _Prepared:
             wave_home=str(asked.home),
             ask_models=asked.ask_models,
         )
+        self.subject = _subject(self.plan, self.files)
 
 
-def _subject(hooks: Sequence[HookDefinition], files: Sequence[str]) -> str:
-    found = [__version__, [(hook.event.value, hook.name, hook.shown_command) for hook in hooks]]
+def _subject(plan: ReplayPlan, files: Sequence[str]) -> str:
+    """Whatever decides what a replay finds: answers to different questions must not be mixed."""
     digests = [(file, file_digest(file)) for file in files if os.path.isfile(file)]
-    return hashlib.sha256(msgspec.json.encode([found, digests])).hexdigest()[:16]
+    return hashlib.sha256(msgspec.json.encode([__version__, plan, digests])).hexdigest()[:16]
 
 
 def _new_store(asked: Backtest, prepared: _Prepared) -> RunStore:

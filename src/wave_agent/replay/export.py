@@ -6,31 +6,34 @@ written last, so that an export that is interrupted is completed by the next one
 """
 
 import fcntl
-import hashlib
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import re
+import shutil
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from wave_agent.errors import ExportError
-from wave_agent.replay.export_place import ExportPlace
+from wave_agent.replay.export_place import ExportPlace, without_globs
 from wave_agent.replay.export_rows import DAY, HOOK_RUNS, SESSIONS, TABLES, TOOL_CALLS, ExportColumn, RowOrigin, rows_of
 from wave_agent.replay.facts import read_facts
 from wave_agent.replay.fleet_extra import load
 from wave_agent.replay.selection import project_directories
 from wave_agent.sessions.index import SUFFIX, stamps, transcript_ids
 from wave_agent.sessions.touched import DIRECTORY
-from wave_agent.system.identity import user_name
 from wave_agent.system.many import each
-from wave_agent.system.private_files import keep_private, open_private
+from wave_agent.system.private_files import keep_private, open_private, write_private
 
+_SOURCE = "source"
+"""The file with the name of this `WAVE_HOME`."""
+_IS_SOURCE = re.compile("[0-9a-f]{16}")
 _BATCH = 500
 """Sessions whose rows are collected before they are compressed."""
 _MEMORY = "256MB"
@@ -62,9 +65,28 @@ class SessionRows(Struct, frozen=True):
 
 
 def source_of(home: Path) -> str:
-    """Names this `WAVE_HOME` among all that export to the same place, and says nothing about it."""
-    named = "\0".join([os.uname().nodename, user_name(), str(home.resolve())])
-    return hashlib.sha256(named.encode()).hexdigest()[:16]
+    """Names this `WAVE_HOME` among all that export to the same place: by chance, and kept in it.
+
+    Neither its path nor the host's name would do. The same directory has many where containers mount it.
+    """
+    file = home / DIRECTORY / _SOURCE
+    keep_private(file.parent)
+    for _ in range(2):
+        with suppress(FileNotFoundError):
+            if _IS_SOURCE.fullmatch(found := file.read_text(errors="replace")):
+                return found
+            file.unlink()  # damaged
+        new = file.with_name(f".{_SOURCE}-{os.urandom(6).hex()}.tmp")
+        try:
+            write_private(new, os.urandom(8).hex().encode())
+            os.link(new, file)
+        except FileExistsError:  # of several at once, the first one wins
+            pass
+        except OSError:  # a file system without links
+            new.replace(file)
+        finally:
+            new.unlink(missing_ok=True)
+    return file.read_text()
 
 
 def export_sessions(
@@ -73,7 +95,8 @@ def export_sessions(
     """Brings the export up to date with all sessions of this `WAVE_HOME`.
 
     With `content`, prompts, inputs and results are part of it, masked. With `prune`, sessions that no longer exist here
-    are removed. Raises `ExportError`.
+    are removed, and so is what other sources have of those that do: the same home, under a name that it lost.
+    Raises `ExportError`.
     """
     load("duckdb")
     with _alone(home):
@@ -91,45 +114,70 @@ class _Export:
 
     def run(self, *, prune: bool) -> Exported:
         with TemporaryDirectory(prefix="wave-export-") as scratch, connection(self._place, Path(scratch)) as database:
-            known = self._known(database)
-            present = {path.stem: path for path in self._transcripts()}
-            changed = [path for path in present.values() if not self._is_same(path, known.get(path.stem))]
-            gone = [name for name in known if name not in present] if prune else []
-            counts, read = self._stage(database, changed, Path(scratch))
+            changed = dict(self._transcripts())  # and those that have not changed are forgotten: there may be millions
+            present = len(changed)
+            ids = set(changed) if prune else set[str]()
+            days_of: dict[str, list[str]] = {}
+            gone: list[str] = []
+            for one in self._known(database):
+                now = changed.get(one.session_id)
+                if now is None:
+                    gone += [one.session_id] if prune else []
+                elif now.stamp == one.stamp and one.content >= self._content:
+                    del changed[one.session_id]
+                    continue
+                days_of[one.session_id] = one.days
+            counts, read = self._stage(database, [one.path for one in changed.values()], Path(scratch))
             replaced = [*read, *gone]
-            days = {day for name in replaced if name in known for day in known[name].days}
+            days = {day for name in replaced for day in days_of.get(name, ())}
             written = self._merge(database, replaced, days, Path(scratch))
+            if prune:
+                written |= self._take_over(database, ids, Path(scratch))
         return Exported(
             **counts,
             days=len(written),
-            unchanged=len(present) - len(read),
+            unchanged=present - len(read),
             removed=len(gone),
         )
 
-    def _transcripts(self) -> Iterator[Path]:
+    def _transcripts(self) -> "Iterator[tuple[str, _Transcript]]":
         for directory in project_directories(self._home):
             for one in stamps(directory, transcript_ids(directory)):
-                yield directory / f"{one.session_id}{SUFFIX}"
+                path = os.path.join(directory, f"{one.session_id}{SUFFIX}")
+                yield one.session_id, _Transcript((one.mtime_ns, one.size), path)
 
-    def _known(self, database: Any) -> "dict[str, _ExportedSession]":
+    def _known(self, database: Any) -> "Iterator[_ExportedSession]":
         """What was exported before."""
         if not self._place.days(SESSIONS, self._source):
-            return {}
+            return
         files = quoted(self._place.url(f"{SESSIONS}/day=*/{self._source}.parquet"))
         columns = "session_id, transcript_mtime_ns, transcript_size, content, days::VARCHAR[]"
-        rows = database.execute(f"SELECT {columns} FROM read_parquet({files})").fetchall()
-        return {row[0]: _ExportedSession(*row[1:]) for row in rows}
+        found = database.execute(f"SELECT {columns} FROM read_parquet({files})")
+        while rows := found.fetchmany(_BATCH):
+            for session_id, mtime_ns, size, content, days in rows:
+                yield _ExportedSession(session_id, (mtime_ns, size), content, days)
 
-    def _is_same(self, path: Path, known: "_ExportedSession | None") -> bool:
-        if known is None or (self._content and not known.content):
-            return False
-        try:
-            facts = path.stat()
-        except OSError:
-            return True  # deleted since: there is nothing new
-        return (facts.st_mtime_ns, facts.st_size) == (known.mtime_ns, known.size)
+    def _take_over(self, database: Any, present: Collection[str], scratch: Path) -> set[str]:
+        """Removes from other sources what is exported by this one. Returns the days of which something was removed."""
+        if not self._place.days(SESSIONS, "*"):
+            return set()
+        _name_sessions(database, "present", present, scratch)
+        for staged in (scratch / "staged").glob("*"):
+            shutil.rmtree(staged)
+        files = quoted(self._place.url(f"{SESSIONS}/day=*/*.parquet"))
+        own = quoted(self._source)
+        rows = database.execute(
+            f"SELECT source, session_id, days::VARCHAR[] FROM read_parquet({files}, union_by_name=true) "
+            f"WHERE source != {own} AND session_id IN (SELECT session_id FROM present)"
+        ).fetchall()
+        written: set[str] = set()
+        for source in sorted({row[0] for row in rows if _IS_SOURCE.fullmatch(row[0])}):
+            theirs = [(name, days) for who, name, days in rows if who == source]
+            days = {day for _, some in theirs for day in some}
+            written |= self._merge(database, [name for name, _ in theirs], days, scratch, source)
+        return written
 
-    def _stage(self, database: Any, paths: Sequence[Path], scratch: Path) -> tuple[dict[str, int], list[str]]:
+    def _stage(self, database: Any, paths: Sequence[str], scratch: Path) -> tuple[dict[str, int], list[str]]:
         """Reads the transcripts; their rows are in Parquet files in `scratch` afterwards, by day.
 
         Returns the number of rows, and the sessions that could be read: the rows of others are not replaced."""
@@ -153,32 +201,30 @@ class _Export:
             self._report(batch[-1][0], len(paths))
         return counts, sessions
 
-    def _merge(self, database: Any, replaced: Sequence[str], days: set[str], scratch: Path) -> set[str]:
+    def _merge(
+        self, database: Any, replaced: Sequence[str], days: set[str], scratch: Path, source: str = ""
+    ) -> set[str]:
         """Writes the files of all days with new rows, or with rows that are replaced. Returns these days."""
-        ids = scratch / "replaced.json"
-        ids.write_bytes(b"\n".join(msgspec.json.encode({"session_id": name}) for name in replaced))
-        if replaced:
-            columns = "columns={session_id: 'VARCHAR'}"
-            rows = f"read_json({quoted(str(ids))}, format='newline_delimited', {columns})"
-            database.execute(f"CREATE TEMP TABLE replaced AS FROM {rows}")
+        source = source or self._source
+        _name_sessions(database, "replaced", replaced, scratch)
         written: set[str] = set()
         for table in (HOOK_RUNS, TOOL_CALLS, SESSIONS):
             staged = {path.name.removeprefix("day="): path for path in (scratch / "staged" / table).glob("day=*")}
-            before = self._place.days(table, self._source)
+            before = self._place.days(table, source)
             for day in sorted(staged.keys() | (days & before)):
-                self._write(database, table, day, staged.get(day), scratch, is_new=day not in before)
+                name = f"{table}/day={day}/{source}.parquet"
+                self._write(database, table, name, staged.get(day), scratch, is_new=day not in before)
                 written.add(day)
         return written
 
-    def _write(self, database: Any, table: str, day: str, staged: Path | None, scratch: Path, *, is_new: bool) -> None:
-        name = f"{table}/day={day}/{self._source}.parquet"
+    def _write(self, database: Any, table: str, name: str, staged: Path | None, scratch: Path, *, is_new: bool) -> None:
         columns = ", ".join(f'"{column.name}"' for column in TABLES[table])
         parts: list[str] = []
         if not is_new:
             old = f"read_parquet({quoted(self._place.url(name))}, hive_partitioning=false, union_by_name=true)"
             parts.append(f"SELECT {columns} FROM {old} WHERE session_id NOT IN (SELECT session_id FROM replaced)")
         if staged is not None:
-            files = quoted(str(staged / "*.parquet"))
+            files = quoted(without_globs(str(staged)) + "/*.parquet")
             parts.append(f"SELECT {columns} FROM read_parquet({files}, hive_partitioning=false)")
         file = scratch / "day.parquet"
         rows = " UNION ALL ".join(parts)
@@ -191,17 +237,36 @@ class _Export:
             self._place.remove(name)
 
 
-class _ExportedSession(Struct, frozen=True):
+def _name_sessions(database: Any, table: str, ids: Collection[str], scratch: Path) -> None:
+    """Makes a table of these ids."""
+    file = scratch / f"{table}.json"
+    file.write_bytes(b"\n".join(msgspec.json.encode({"session_id": name}) for name in ids))
+    kind = "columns={session_id: 'VARCHAR'}"
+    rows = f"FROM read_json({quoted(without_globs(str(file)))}, format='newline_delimited', {kind})"
+    nothing = "SELECT ''::VARCHAR AS session_id WHERE false"
+    database.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {rows if ids else nothing}")
+
+
+class _Transcript(NamedTuple):
+    """A transcript as it is now."""
+
+    stamp: tuple[int, int]
+    """Time and size."""
+    path: str
+
+
+class _ExportedSession(NamedTuple):
     """A session as it was exported."""
 
-    mtime_ns: int
-    size: int
+    session_id: str
+    stamp: tuple[int, int]
     content: bool
     days: list[str]
 
 
-def read_rows(path: Path, *, source: str, content: bool) -> SessionRows:
+def read_rows(place: str, *, source: str, content: bool) -> SessionRows:
     """The rows of one transcript. There are none if it cannot be read: it is exported next time."""
+    path = Path(place)
     try:
         with path.open("rb") as file:
             facts = os.fstat(file.fileno())
@@ -222,7 +287,7 @@ def _compress(database: Any, table: str, lines: Path, target: Path, number: int)
     """JSON lines to Parquet files by day."""
     types = {DAY: "VARCHAR", **{column.name: _json_type(column) for column in TABLES[table]}}
     listed = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in types.items())
-    source = f"read_json({quoted(str(lines))}, format='newline_delimited', columns={{{listed}}})"
+    source = f"read_json({quoted(without_globs(str(lines)))}, format='newline_delimited', columns={{{listed}}})"
     columns = ", ".join(_converted(column) for column in TABLES[table])
     target.mkdir(parents=True, exist_ok=True)
     options = f"FORMAT parquet, PARTITION_BY ({DAY}), OVERWRITE_OR_IGNORE, FILENAME_PATTERN {quoted(f'{number}-{{i}}')}"

@@ -1,6 +1,7 @@
 """Where an export is: a directory, or a URL of an object store that fsspec knows."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,7 @@ import msgspec
 from wave_agent.errors import ExportError
 from wave_agent.replay.export_rows import VERSION
 from wave_agent.replay.fleet_extra import load
+from wave_agent.replay.snapshot import is_url
 from wave_agent.sessions.masking import mask
 from wave_agent.system.private_files import make_private
 
@@ -21,8 +23,12 @@ MARK = "wave-export.json"
 Value = TypeVar("Value")
 
 
-def is_url(place: str) -> bool:
-    return "://" in place
+_GLOB = re.compile(r"[*?\[]")
+
+
+def without_globs(path: str) -> str:
+    """As a pattern that matches this path and nothing else."""
+    return _GLOB.sub(lambda found: f"[{found[0]}]", path)
 
 
 class ExportPlace:
@@ -40,10 +46,12 @@ class ExportPlace:
             """The same as DuckDB names it."""
         else:
             self._root = self.base = os.path.realpath(place)
+            if "\\" in self._root:  # in a pattern, DuckDB cannot be told to take it literally
+                raise ExportError(f"{self._root} cannot hold an export: a backslash is in its path.")
 
     def url(self, name: str) -> str:
-        """How DuckDB names a file of it."""
-        return f"{self.base}/{name}"
+        """How DuckDB names a file of it, or several: the name may be a pattern."""
+        return f"{without_globs(self.base)}/{name}"
 
     def attach(self, connection: Any) -> None:
         """Lets DuckDB read it."""
@@ -82,7 +90,7 @@ class ExportPlace:
         if self._files is None:
             found = [str(path) for path in Path(self._root).glob(pattern)]
         else:
-            found = self._try(lambda: list(self._files.glob(f"{self._root}/{pattern}", refresh=True)))
+            found = self._try(lambda: list(self._files.glob(f"{without_globs(self._root)}/{pattern}", refresh=True)))
         return {path.split("/")[-2].removeprefix("day=") for path in found}
 
     def put(self, file: Path, name: str) -> None:

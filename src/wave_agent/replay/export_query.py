@@ -14,6 +14,7 @@ from wave_agent.replay.export_place import ExportPlace
 from wave_agent.replay.export_rows import DAY, HOOK_RUNS, SESSIONS, TABLES, TOOL_CALLS
 from wave_agent.replay.figures import HookFigures, figures
 from wave_agent.replay.fleet_extra import load
+from wave_agent.replay.outcomes import FAILED, SAYS_NO
 from wave_agent.replay.overview import MOST_DENIED, DayFigures, HookOverview
 from wave_agent.replay.tally import ENFORCE, SHADOW, DeniedTally, HookTally
 
@@ -88,11 +89,10 @@ def _which(since: float) -> str:
 
 
 _MODE = f"CASE WHEN mode = '{SHADOW}' THEN '{SHADOW}' ELSE '{ENFORCE}' END"
-_BLOCKING = "(outcome IN ('deny', 'block', 'stop') AND NOT is_async)"
 _TALLIES = f"""
 SELECT event, name, layer, {_MODE} AS kind, printf('%.3g', duration_ms)::DOUBLE AS time_ms,
-       count(*), count(*) FILTER {_BLOCKING},
-       count(*) FILTER (outcome = 'failure' OR failure IS NOT NULL), count(*) FILTER (let_through),
+       count(*), count(*) FILTER {SAYS_NO},
+       count(*) FILTER {FAILED}, count(*) FILTER (let_through),
        coalesce(sum(tokens), 0)::BIGINT, coalesce(sum(duration_ms) FILTER (NOT is_async), 0),
        coalesce(sum(turn_ms), 0) / 1000
 FROM {HOOK_RUNS} WHERE {{which}} GROUP BY event, name, layer, kind, time_ms
@@ -102,14 +102,14 @@ FROM {HOOK_RUNS} WHERE {{which}} GROUP BY event, name, layer, kind, time_ms
 
 _SESSION_COUNTS = f"""
 SELECT event, name, layer, kind, count(*), count(*) FILTER (blocked)
-FROM (SELECT event, name, layer, {_MODE} AS kind, bool_or({_BLOCKING}) AS blocked
+FROM (SELECT event, name, layer, {_MODE} AS kind, bool_or({SAYS_NO}) AS blocked
       FROM {HOOK_RUNS} WHERE {{which}} GROUP BY event, name, layer, kind, source, session_id)
 GROUP BY event, name, layer, kind
 """
 _DAYS = f"""
 SELECT CAST(day AS VARCHAR), count(*), count(*) FILTER ({_MODE} = '{ENFORCE}'),
-       count(*) FILTER ({_BLOCKING} AND {_MODE} = '{ENFORCE}'), count(*) FILTER ({_BLOCKING} AND {_MODE} = '{SHADOW}'),
-       count(*) FILTER (outcome = 'failure' OR failure IS NOT NULL), count(*) FILTER (let_through)
+       count(*) FILTER ({SAYS_NO} AND {_MODE} = '{ENFORCE}'), count(*) FILTER ({SAYS_NO} AND {_MODE} = '{SHADOW}'),
+       count(*) FILTER {FAILED}, count(*) FILTER (let_through)
 FROM {HOOK_RUNS} WHERE {{which}} GROUP BY day ORDER BY day
 """
 _DENIED = f"""
@@ -166,7 +166,8 @@ def _restricted(place: ExportPlace) -> Generator[Any]:
             database.execute(f"CREATE VIEW {table} AS {_rows(place, table)}")
         database.execute("SET preserve_insertion_order = true")
         database.execute("SET python_enable_replacements = false")
-        database.execute(f"SET allowed_directories = [{quoted(place.base + '/')}, {quoted(scratch + '/')}]")
+        allowed = (place.base + "/", place.url(""), scratch + "/")  # of a pattern, DuckDB checks what it is, too
+        database.execute(f"SET allowed_directories = [{', '.join(map(quoted, allowed))}]")
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
         yield database

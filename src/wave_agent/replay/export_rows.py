@@ -34,7 +34,7 @@ class ExportColumn(Struct, frozen=True):
 
 
 _SOURCE = (
-    ExportColumn("source", "VARCHAR", "the WAVE_HOME it was exported from, as a hash"),
+    ExportColumn("source", "VARCHAR", "the WAVE_HOME it was exported from, as a random number"),
     ExportColumn("session_id", "VARCHAR", "the session"),
 )
 _WHO = (

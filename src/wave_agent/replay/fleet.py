@@ -1,5 +1,6 @@
 """Replays units on the workers of a Dask cluster: an existing one, or one of this machine."""
 
+import hashlib
 import logging
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from wave_agent.replay.errors import ReplayError
 from wave_agent.replay.packed import PackedProject
 from wave_agent.replay.report import UnitTotals
 from wave_agent.replay.snapshot import content_of, is_url
-from wave_agent.replay.units import Unit
+from wave_agent.replay.units import RecordedSession, Unit
 from wave_agent.replay.worker import ReplayPlan, UnitDone
 
 EXTRA_MISSING = "A Dask cluster needs the extra: pip install 'wave-agent[fleet]'"
@@ -39,6 +40,8 @@ class DaskCrew:
         self._stack = ExitStack()
         self._running: dict[Any, Unit] = {}
         self._finished: Queue[Any] = Queue()
+        self._divided: tuple[RecordedSession, Any] | None = None
+        """The latest session that is replayed in parts, and its content on the cluster."""
         try:
             self._client = self._stack.enter_context(self._connect(address, jobs))
             self._name = f"wave-backtest-{self._client.id}-{packed.digest[:12]}"
@@ -118,16 +121,29 @@ class DaskCrew:
 
     def _start(self, unit: Unit) -> None:
         worker = import_module("wave_agent.replay.fleet_worker")
-        sessions = [part.session for part in unit.parts if not is_url(part.session.place)]
-        contents = {session.place: content_of(session) for session in sessions}
+        parts = [part for part in unit.parts if not is_url(part.session.place)]
+        contents = {part.session.place: content_of(part.session) for part in parts if part.parts == 1}
         order = msgspec.msgpack.encode(worker.Order(unit, contents))
+        shared = [self._shared(worker, part.session) for part in parts if part.parts > 1]
+        key = f"{self._name}-{unit.number}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a large session is large
-            future = self._client.submit(
-                worker.replay_on_worker, self._name, order, key=f"{self._name}-{unit.number}", retries=_RETRIES
-            )
+            future = self._client.submit(worker.replay_on_worker, self._name, order, *shared, key=key, retries=_RETRIES)
         self._running[future] = unit
         future.add_done_callback(self._finished.put)
+
+    def _shared(self, worker: Any, session: RecordedSession) -> Any:
+        """The content of a divided session, sent once. It is the result of a task, so a lost copy is made again.
+
+        Its parts follow each other, so the last session is enough: the scheduler keeps what a unit still needs."""
+        if self._divided is None or self._divided[0] != session:
+            content = msgspec.msgpack.encode({session.place: content_of(session)})
+            place = hashlib.sha256(session.place.encode()).hexdigest()[:16]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that a large session is large
+                key = f"{self._name}-content-{place}"
+                self._divided = session, self._client.submit(worker.content_on_worker, content, key=key)
+        return self._divided[1]
 
     def _answers(self, unit: Unit, future: Any) -> bytes:
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
@@ -19,12 +20,14 @@ from wave_agent.replay.station import Station, place_of_copy
 from wave_agent.replay.units import Unit
 from wave_agent.replay.worker import ReplayPlan, relocated
 
+Contents = dict[str, SessionContent]
+
 
 class Order(Struct, frozen=True):
     """A unit, and the sessions in it that the worker cannot read itself, by place."""
 
     unit: Unit
-    contents: dict[str, SessionContent]
+    contents: Contents
 
 
 class ReplayPlugin(WorkerPlugin):
@@ -45,9 +48,12 @@ class ReplayPlugin(WorkerPlugin):
     async def teardown(self, worker: Any) -> None:
         await asyncio.to_thread(self._close)
 
-    def replay(self, order: bytes) -> bytes:
+    def replay(self, order: bytes, shared: Sequence[bytes]) -> bytes:
         found = msgspec.msgpack.decode(order, type=Order)
-        return self._ready().replay(found.unit, contents=found.contents)
+        contents = dict(found.contents)
+        for one in shared:
+            contents |= msgspec.msgpack.decode(one, type=Contents)
+        return self._ready().replay(found.unit, contents=contents)
 
     def _ready(self) -> Station:
         with self._lock:
@@ -84,12 +90,17 @@ class ReplayPlugin(WorkerPlugin):
             station.close()
 
 
-def replay_on_worker(plugin: str, order: bytes) -> bytes:
-    """The task of a unit."""
+def content_on_worker(content: bytes) -> bytes:
+    """The task of a session that is replayed in parts: their workers get it from here."""
+    return content
+
+
+def replay_on_worker(plugin: str, order: bytes, *shared: bytes) -> bytes:
+    """The task of a unit. `shared` are the contents of divided sessions."""
     found: Any = get_worker().plugins.get(plugin)
     if found is None:
         raise ReplayError("The replay was ended.")
-    return found.replay(order)
+    return found.replay(order, shared)
 
 
 def _moved(plan: ReplayPlan, project: str, home: str) -> ReplayPlan:

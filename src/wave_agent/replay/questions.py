@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-_SAYS_NO = "outcome IN ('deny', 'block', 'stop') AND NOT is_async"
-_BLOCKED = f"{_SAYS_NO} AND mode <> 'shadow'"
-_FAILED = "(outcome = 'failure' OR failure IS NOT NULL)"
+from wave_agent.replay.outcomes import FAILED, SAYS_NO
+
+_BLOCKED = f"{SAYS_NO} AND mode <> 'shadow'"
 
 
 class ReadyQuestion(Struct, frozen=True):
@@ -29,7 +29,7 @@ QUESTIONS: Mapping[str, ReadyQuestion] = {
         f"""
         SELECT name, event, failure, count(*) AS failures, count(*) FILTER (let_through) AS let_through,
                max(started) AS last
-        FROM hook_runs WHERE {_FAILED} GROUP BY ALL ORDER BY failures DESC, name LIMIT 20""",
+        FROM hook_runs WHERE {FAILED} GROUP BY ALL ORDER BY failures DESC, name LIMIT 20""",
     ),
     "let-through": ReadyQuestion(
         "How many failures were let through, by week?",
@@ -51,8 +51,8 @@ QUESTIONS: Mapping[str, ReadyQuestion] = {
         WITH rolled_out AS (
             SELECT name, event FROM hook_runs GROUP BY ALL HAVING bool_or(mode = 'shadow') AND bool_or(mode <> 'shadow')
         ), by_session AS (
-            SELECT name, event, mode, repository, count(*) AS runs, count(*) FILTER ({_SAYS_NO}) AS blocks,
-                   count(*) FILTER ({_FAILED}) AS failures
+            SELECT name, event, mode, repository, count(*) AS runs, count(*) FILTER ({SAYS_NO}) AS blocks,
+                   count(*) FILTER ({FAILED}) AS failures
             FROM hook_runs SEMI JOIN rolled_out USING (name, event)
             GROUP BY name, event, mode, repository, source, session_id
         )
@@ -66,7 +66,7 @@ QUESTIONS: Mapping[str, ReadyQuestion] = {
         "Where are hooks busiest, by repository?",
         f"""
         SELECT repository, count(DISTINCT session_id) AS sessions, count(*) AS hook_runs,
-               count(*) FILTER ({_BLOCKED}) AS blocks, count(*) FILTER ({_FAILED}) AS failures
+               count(*) FILTER ({_BLOCKED}) AS blocks, count(*) FILTER ({FAILED}) AS failures
         FROM hook_runs GROUP BY ALL ORDER BY hook_runs DESC, repository LIMIT 20""",
     ),
     "users": ReadyQuestion(
@@ -81,7 +81,7 @@ QUESTIONS: Mapping[str, ReadyQuestion] = {
         f"""
         SELECT day, count(DISTINCT session_id) AS sessions, count(*) AS hook_runs,
                round(100 * avg(CAST({_BLOCKED} AS INTEGER)) FILTER (mode <> 'shadow'), 2) AS percent_blocked,
-               count(*) FILTER ({_FAILED}) AS failures, round(approx_quantile(duration_ms, 0.99), 1) AS p99_ms
+               count(*) FILTER ({FAILED}) AS failures, round(approx_quantile(duration_ms, 0.99), 1) AS p99_ms
         FROM hook_runs GROUP BY ALL ORDER BY day DESC LIMIT 60""",
     ),
     "costs": ReadyQuestion(

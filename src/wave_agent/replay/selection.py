@@ -2,11 +2,13 @@
 
 import os
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 from pathlib import Path
 
 from wave_agent.replay.subagent_lines import is_of_subagent
-from wave_agent.sessions.index import session_files
+from wave_agent.sessions.index import SessionUse, session_files, session_uses
 from wave_agent.sessions.transcript import transcripts
 
 _SINCE = re.compile(r"(\d{1,6})([mhdw])")
@@ -35,10 +37,9 @@ def project_directories(home: Path) -> list[Path]:
         return []
 
 
-def all_sessions(home: Path, since: timedelta | None = None) -> list[Path]:
-    """The transcripts of all projects, latest first."""
-    found = [path for project in project_directories(home) for path in session_files(project)]
-    return _since(sorted(found, key=_modified, reverse=True), since)
+def all_sessions(home: Path) -> Iterator[SessionUse]:
+    """The sessions of all projects, latest first."""
+    return merge(*map(session_uses, project_directories(home)), reverse=True)
 
 
 def foreign_sessions(directory: Path, since: timedelta | None = None) -> list[Path]:

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.messages import BLOCKED, DENIED
-from wave_agent.replay.facts import RunFact, TranscriptFacts
+from wave_agent.replay.facts import TranscriptFacts
+from wave_agent.replay.outcomes import is_blocking, is_failure
 from wave_agent.replay.timeline import main_value
 from wave_agent.text import clip
 
-BLOCKING = frozenset({"deny", "block", "stop"})
 ENFORCE, SHADOW = "enforce", "shadow"
 _TEXT = 200
 """Characters of a denied call that are kept."""
@@ -103,15 +103,6 @@ def day_of(moment: float) -> str:
 
 def three_digits(value: float) -> float:
     return float(f"{value:.3g}")
-
-
-def is_blocking(run: RunFact) -> bool:
-    """Whether it blocked or, in shadow mode, would have. What nothing waits for can block nothing."""
-    return run.outcome in BLOCKING and not run.is_async
-
-
-def is_failure(run: RunFact) -> bool:
-    return run.outcome == "failure" or run.failure is not None
 
 
 def tally(facts: TranscriptFacts) -> SessionTally:

@@ -10,15 +10,16 @@ from wave_agent.effects.calls import effects_of
 from wave_agent.effects.shown import summary
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.events import HookRun
-from wave_agent.hooks.events import EVENTS, ContextPlace, HookEvent
+from wave_agent.hooks.events import BLOCK_WORDS, BLOCKING_WORDS, EVENTS, HookEvent
 from wave_agent.messages import HARNESS
+from wave_agent.replay.facts import BEFORE_THE_PROMPT
 from wave_agent.replay.lines import TranscriptLine, TranscriptLines, result_text
+from wave_agent.replay.outcomes import is_failure
 from wave_agent.replay.subagent_lines import SubagentLines
 from wave_agent.system.timestamps import moment_of
 
 MODEL, USER = "model", "user"
 
-_BLOCKS = frozenset({"deny", "block"})
 _SEEN: Mapping[str, tuple[str, ...]] = {
     "context": (MODEL,),
     "ask": (USER,),
@@ -298,14 +299,14 @@ class _Builder:
             line=line.number,
             turn=self.turn,
             verdict=verdict_of(run),
-            bad=run.outcome in {*_BLOCKS, "stop", "failure"},
+            bad=run.outcome in BLOCKING_WORDS or is_failure(run),
             seen_by=seen_by(run),
             exact=exact,
             run=run,
             agent_id=run.agent_id or "",
             agent_type=run.agent_type or "",
         )
-        (self.waiting if run.event in _BEFORE_THE_PROMPT else self.spans).append(span)
+        (self.waiting if run.event in BEFORE_THE_PROMPT else self.spans).append(span)
         if run.tool_use_id:
             self.hooks_of.setdefault(run.tool_use_id, []).append(span)
 
@@ -336,11 +337,6 @@ class _Builder:
         )
 
 
-_BEFORE_THE_PROMPT = frozenset(
-    row.event.value for row in EVENTS.values() if row.context in (ContextPlace.BEFORE_PROMPT, ContextPlace.AFTER_PROMPT)
-)
-
-
 def verdict_of(run: HookRun) -> str:
     """How a hook decided, in words."""
     words = [run.outcome]
@@ -365,7 +361,7 @@ def seen_by(run: HookRun) -> tuple[str, ...]:
     """Who read what this run said."""
     if run.mode != "enforce":
         return ()
-    if run.outcome in _BLOCKS and run.event in set(HookEvent):
+    if run.outcome in BLOCK_WORDS and run.event in set(HookEvent):
         return (EVENTS[HookEvent(run.event)].reason_reader.value,)
     return _SEEN.get(run.outcome, ())
 

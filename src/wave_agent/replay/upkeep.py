@@ -32,10 +32,12 @@ def after_session(home: Path, cleanup_days: int) -> None:
 
 
 def update_index(home: Path) -> None:
-    """Adds the sessions that were closed since the last time."""
+    """Adds the sessions that were closed since the last time, unless another process is at it."""
     from wave_agent.sessions.index_file import IndexFile  # lazy: loads SQLite
 
     with taken(home) as notes, IndexFile(home) as index:
+        if notes is None:
+            return
         closed = _changed(home, index) if notes.overflowed else notes.closed
         left = 0 if notes.overflowed else _MOST
         for project, sessions in groupby(sorted(closed), key=itemgetter(0)):

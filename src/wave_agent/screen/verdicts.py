@@ -7,7 +7,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from wave_agent.events import HookRun
-from wave_agent.hooks.events import EVENTS, Decision, Flow, HookEvent
+from wave_agent.hooks.events import BLOCK_WORDS, EVENTS, FAILURE_WORD, Decision, Flow, HookEvent
 from wave_agent.screen.diff import coloured
 from wave_agent.screen.plain import plain
 from wave_agent.text import one_line
@@ -53,7 +53,7 @@ _SHOWN_BY_ITSELF = frozenset({Flow.SKIP_TOOL, Flow.REFUSE_CALL, Flow.ERASE_PROMP
 
 def is_told(run: HookRun) -> bool:
     """Whether the conversation already shows this run's reason, on the call's card or as the prompt's error."""
-    blocks = run.outcome in ("deny", "block") or (run.outcome == "failure" and not run.let_through)
+    blocks = run.outcome in BLOCK_WORDS or (run.outcome == FAILURE_WORD and not run.let_through)
     known = run.event in HookEvent.__members__.values()
     return (
         blocks

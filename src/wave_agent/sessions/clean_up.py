@@ -1,7 +1,7 @@
 """Deletes the user's own old sessions, at most once a day.
 
 A `WAVE_HOME` can be shared. So a session is only deleted by the user who owns the file and whom its first line names:
-whatever someone else's settings say, nobody loses data to them.
+whatever someone else's settings say, nobody loses data to them. One that waits to be uploaded stays until it is sent.
 """
 
 import json
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from wave_agent.errors import SessionError
 from wave_agent.sessions.index import FEW, SUFFIX, forget_in_index, remove_files, transcript_ids
+from wave_agent.sessions.outbox import waiting_ids
 from wave_agent.sessions.touched import DIRECTORY
 from wave_agent.sessions.transcript import is_session_id
 from wave_agent.system.identity import user_name
@@ -32,10 +33,12 @@ def forget_old_sessions(home: Path, days: int, now: datetime | None = None, *, f
         return 0
     limit = moment - days * _DAY
     forgotten: dict[str, list[str]] = {}
+    unsent = waiting_ids(home)
     for path in list(_candidates(home, limit, few)):
         with suppress(OSError, SessionError):  # anything that cannot be deleted now is tried again next time
             facts = path.stat()
-            if facts.st_mtime < limit and stat.S_ISREG(facts.st_mode) and _is_own(path, facts):
+            is_old = facts.st_mtime < limit and path.stem not in unsent
+            if is_old and stat.S_ISREG(facts.st_mode) and _is_own(path, facts):
                 remove_files(path)
                 forgotten.setdefault(path.parent.name, []).append(path.stem)
     for project, ids in forgotten.items():

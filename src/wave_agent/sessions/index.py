@@ -70,8 +70,25 @@ class TranscriptStamp(NamedTuple):
     size: int
 
 
+class SessionUse(NamedTuple):
+    """When a session was last used. Sorted by time, then by id."""
+
+    mtime_ns: int
+    session_id: str
+    directory: Path
+
+    @property
+    def path(self) -> Path:
+        return self.directory / f"{self.session_id}{SUFFIX}"
+
+
 def session_files(directory: Path, *, few: int = FEW) -> Iterator[Path]:
-    """The transcripts in a directory, latest first. None is opened: there may be a hundred thousand.
+    """The transcripts in a directory, latest first."""
+    return (one.path for one in session_uses(directory, few=few))
+
+
+def session_uses(directory: Path, *, few: int = FEW) -> Iterator[SessionUse]:
+    """The sessions in a directory, latest first. No transcript is opened: there may be a hundred thousand.
 
     Of more than a `few`, the index tells which were used when: see `sessions.index_file`.
     """
@@ -80,7 +97,7 @@ def session_files(directory: Path, *, few: int = FEW) -> Iterator[Path]:
         found = ((one.mtime_ns, one.session_id) for one in sorted(stamps(directory, ids), reverse=True))
     else:
         found = _by_index(directory, ids)
-    return (directory / f"{name}{SUFFIX}" for _, name in found)
+    return (SessionUse(time, name, directory) for time, name in found)
 
 
 def transcript_ids(directory: Path) -> set[str]:
@@ -194,10 +211,11 @@ def remove_files(path: Path) -> None:
 
 def summaries(paths: Iterable[Path]) -> Iterator[SessionSummary]:
     """Each is read when it is asked for. Leaves out transcripts that cannot be read."""
-    return filter(None, map(_summary, paths))
+    return filter(None, map(summary_of, paths))
 
 
-def _summary(path: Path) -> SessionSummary | None:
+def summary_of(path: Path) -> SessionSummary | None:
+    """None if the transcript cannot be read."""
     try:
         facts = path.stat()
         with path.open("rb") as file:

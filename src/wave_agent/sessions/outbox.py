@@ -22,6 +22,7 @@ from wave_agent.system.private_files import keep_private, write_private
 DIRECTORY = "outbox"
 TOKEN = "WAVE_UPLOAD_TOKEN"
 """The variable with the token that is sent as `Authorization: Bearer …`."""
+_SUFFIX = ".json"
 _START = "from wave_agent.sessions.uploads import main; main()"
 
 
@@ -33,20 +34,27 @@ class Waiting(Struct, frozen=True):
     tries: int = 0
     error: str = ""
     """Why the last try failed."""
+    not_before: float = 0.0
+    """When the next try is due, in seconds since 1970."""
 
 
-def queue(home: Path, transcript: Path, tries: int = 0, error: str = "") -> None:
+def queue(home: Path, transcript: Path, tries: int = 0, error: str = "", not_before: float = 0.0) -> None:
     """Leave an entry for this session; it replaces one that is there already. Raises `OSError`."""
     keep_private(home / DIRECTORY)
-    entry = {"transcript": str(transcript.relative_to(home / "projects")), "tries": tries, "error": error}
-    write_private(home / DIRECTORY / f"{transcript.stem}.json", json.dumps(entry).encode())
+    entry = Waiting(str(transcript.relative_to(home / "projects")), tries, error, not_before)
+    write_private(home / DIRECTORY / f"{transcript.stem}.json", msgspec.json.encode(entry))
 
 
 def is_waiting(home: Path) -> bool:
     """Whether anything waits."""
-    with suppress(OSError), os.scandir(home / DIRECTORY) as entries:
-        return any(entry.name.endswith(".json") for entry in entries)
-    return False
+    return bool(waiting_ids(home))
+
+
+def waiting_ids(home: Path) -> set[str]:
+    """The sessions that wait, without a look into their entries."""
+    with suppress(OSError):
+        return {name.removesuffix(_SUFFIX) for name in os.listdir(home / DIRECTORY) if name.endswith(_SUFFIX)}
+    return set()
 
 
 def waiting(home: Path) -> dict[str, Waiting]:

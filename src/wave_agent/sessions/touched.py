@@ -5,8 +5,12 @@ One line each, in `WAVE_HOME/index/touched`:
     + -home-ada-app/4f1c…      an existing session was opened: its transcript changes until further notice
     = -home-ada-app/4f1c…      it was closed, or a new one was
 
-A note costs one small write, without the index itself. Every note may get lost: the transcripts are the truth, and
-whoever counts something compares all of them with the index.
+A note costs one small write, without the index itself and without a lock: agents write it on their event loops. Whoever
+brings the index up to date moves the notes aside first, to `touched.taken`, and leaves what is still open in
+`touched.before`; until then, the notes are those of all three. So nothing is lost if it is killed.
+
+Every note may get lost with the system: the transcripts are the truth, and whoever counts something compares all of
+them with the index.
 """
 
 import fcntl
@@ -17,11 +21,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from wave_agent.system.private_files import keep_private, open_private
+from wave_agent.system.private_files import keep_private, open_private, write_private
 
 DIRECTORY = "index"
 """In `WAVE_HOME`: these notes, and the index."""
-_FILE = "touched"
+_FILE, _TAKEN, _BEFORE = "touched", "touched.taken", "touched.before"
+_LOCK = "touched.lock"
+_TRIES = 8
 _OPENED, _CLOSED = "+", "="
 _MOST = 1 << 20
 """Bytes of notes. Beyond that, no more are taken, and every transcript is looked at."""
@@ -50,30 +56,54 @@ def note_closed(transcript: Path) -> None:
 
 def touched(home: Path) -> Touched:
     """The notes so far."""
-    try:
-        return _parsed((home / DIRECTORY / _FILE).read_bytes())
-    except OSError:
-        return Touched()
+    # In this order, notes that are moved meanwhile are read twice, which changes nothing, and not missed.
+    new, taken, before = (_read(home / DIRECTORY / name) for name in (_FILE, _TAKEN, _BEFORE))
+    return _parsed(before + taken + new)
 
 
 @contextmanager
-def taken(home: Path) -> Generator[Touched]:
-    """The notes so far, which are crossed out at the end, except for those on sessions that are still open."""
-    try:
-        descriptor = os.open(home / DIRECTORY / _FILE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
+def taken(home: Path) -> Generator[Touched | None]:
+    """The notes so far, which are crossed out at the end, except for those on sessions that are still open. None if
+    another process is at it. New notes can be made meanwhile."""
+    directory = home / DIRECTORY
+    if not directory.is_dir():
         yield Touched()
         return
+    lock = open_private(directory / _LOCK, os.O_RDWR | os.O_CREAT)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            found = _parsed(file.read())
+        try:
+            with _unless_unsupported():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        if not (directory / _TAKEN).exists():  # else somebody was killed: that comes first, the rest next time
+            with suppress(FileNotFoundError):
+                (directory / _FILE).rename(directory / _TAKEN)
+        found = _parsed(_read(directory / _BEFORE) + _read(directory / _TAKEN))
         yield found
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, _lines(_OPENED, sorted(found.open)), 0)
+        write_private(directory / _BEFORE, _lines(_OPENED, sorted(found.open)), sync=False)
+        (directory / _TAKEN).unlink(missing_ok=True)
     finally:
-        os.close(descriptor)
+        os.close(lock)
+
+
+@contextmanager
+def _unless_unsupported() -> Generator[None]:
+    """A file system without locks is none to wait for."""
+    try:
+        yield
+    except BlockingIOError:
+        raise
+    except OSError:
+        pass
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 def _note(transcript: Path, mark: str) -> None:
@@ -83,16 +113,24 @@ def _note(transcript: Path, mark: str) -> None:
     line = _lines(mark, [(transcript.parent.name, transcript.stem)])
     with suppress(OSError):
         keep_private(directory)
-        descriptor = open_private(directory / _FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        try:
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            size = os.fstat(descriptor).st_size
-            # A guard of another agent closes its session after every event.
-            if size <= _MOST and os.pread(descriptor, len(line), max(0, size - len(line))) != line:
-                os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+        for _ in range(_TRIES):
+            if _add(directory / _FILE, line):
+                return
+
+
+def _add(file: Path, line: bytes) -> bool:
+    """Whether the note is where the next one who takes notes finds it: not if they were moved aside meanwhile."""
+    descriptor = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        facts = os.fstat(descriptor)
+        # A guard of another agent closes its session after every event.
+        if facts.st_size <= _MOST and os.pread(descriptor, len(line), max(0, facts.st_size - len(line))) != line:
+            os.write(descriptor, line)
+        with suppress(FileNotFoundError):
+            return os.path.samestat(facts, file.stat())
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def _lines(mark: str, sessions: Iterable[tuple[str, str]]) -> bytes:

@@ -58,6 +58,8 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     strict: bool = False
+    share: float = 0.0
+    """What hooks that are rolled out are compared with: the share of the outermost session. 0: all are enforced."""
     project_hooks: bool = True
     sandbox: bool = False
     record: Record = Record()
@@ -91,6 +93,7 @@ class Inheritance(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 project=self.project,
                 directories=self.directories,
                 budgets=self.budgets,
+                share=self.share,
                 hidden="settings that are too large to hand down",
             )
             text = msgspec.json.encode(small).decode()
@@ -185,6 +188,7 @@ def _both(outer: Inheritance, inner: Inheritance) -> Inheritance:
         deny=tuple(dict.fromkeys((*outer.deny, *inner.deny))),
         ask=tuple(dict.fromkeys((*outer.ask, *inner.ask))),
         strict=outer.strict or inner.strict,
+        share=min(outer.share, inner.share),
         project_hooks=outer.project_hooks or inner.project_hooks,
         sandbox=outer.sandbox or inner.sandbox,
         strict_mcp_config=outer.strict_mcp_config or inner.strict_mcp_config,

@@ -86,16 +86,22 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 
 def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
     """The line, if it is run with these variables in this directory. Hooks, rules and the tool ask for the same line,
-    one after another: the last ones are kept."""
+    one after another, and an agent tests again and again: the last ones are kept."""
     for kept_text, kept_directory, kept_variables, line in tuple(_PLACED):
         if text == kept_text and directory == kept_directory and variables == kept_variables:
             return line
     line = _read(text, variables, directory)
     _PLACED.append((text, directory, dict(variables), line))
+    if sum(len(one[0]) for one in tuple(_PLACED)) > _LONGEST_KEPT:
+        while len(_PLACED) > _LEAST_KEPT:
+            _PLACED.popleft()
     return line
 
 
-_PLACED: deque[tuple[str, str, Mapping[str, str], ParsedLine]] = deque(maxlen=4)
+_LEAST_KEPT = 4
+_LONGEST_KEPT = 1 << 16
+"""Characters of all lines that are kept, unless they are very few."""
+_PLACED: deque[tuple[str, str, Mapping[str, str], ParsedLine]] = deque(maxlen=64)
 """Recent lines. A call is read for its effects, for what it writes to and for its git commands."""
 
 

@@ -1,12 +1,13 @@
 """The same work on many items, on all cores."""
 
-import os
 import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
+
+from wave_agent.system.cores import cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -16,11 +17,6 @@ _WORTH = 200
 _CHUNK = 16
 _AHEAD = 4
 """Chunks per process that are worked on before their results are wanted. More would only fill memory."""
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def each(work: Callable[[Item], Result], items: Sequence[Item], *, jobs: int | None = None) -> Iterator[Result]:

@@ -1,7 +1,6 @@
 """How many of something may run at the same time."""
 
 import asyncio
-import os
 from weakref import WeakKeyDictionary
 
 
@@ -16,11 +15,3 @@ class Slots:
     def one(self) -> asyncio.Semaphore:
         """One slot, taken as long as the context lasts."""
         return self._free.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._count))
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):  # not on this system
-        return os.cpu_count() or 1

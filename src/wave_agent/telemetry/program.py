@@ -4,9 +4,12 @@ Nothing is set up or replaced here, and nothing is imported that the program has
 """
 
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from threading import Condition
 from typing import TYPE_CHECKING, Any, cast
 
+from wave_agent.system.threads import start_in_thread
 from wave_agent.telemetry.propagation import NOWHERE, Position
 from wave_agent.telemetry.redaction import Redact, Redaction
 from wave_agent.telemetry.spans import Measurement, TraceSpan
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from wave_agent.telemetry.instruments import Instruments
 
 SCOPE = "wave_agent"
+_SHORT = 4_000
+"""Characters of content that are masked in less than a millisecond."""
 
 
 def tracer_provider() -> "TracerProvider | None":
@@ -58,6 +63,9 @@ class ProgramSink:
 
             self._instruments = Made(meters.get_meter(SCOPE, version), self._redaction)
         self._open: dict[int, SdkSpan] = {}
+        self._ending = 0
+        """Spans that are being ended in other threads."""
+        self._changed = Condition()
 
     def open(self, span: TraceSpan) -> Position:
         with suppress(Exception):
@@ -87,9 +95,29 @@ class ProgramSink:
 
     def close(self, span: TraceSpan) -> None:
         made = self._open.pop(id(span), None)
-        if made is not None:
-            with suppress(Exception):
-                self._end(made, span)
+        if made is None:
+            return
+        if (
+            _is_long(span) and made.is_recording()
+        ):  # masking that takes longer than an event loop should be kept waiting
+            with self._changed:
+                self._ending += 1
+            with suppress(RuntimeError):  # no more threads
+                start_in_thread(lambda: self._end_aside(made, span))
+                return
+            self._end_aside(made, span)
+        else:
+            self._try_to_end(made, span)
+
+    def _end_aside(self, made: "SdkSpan", span: TraceSpan) -> None:
+        self._try_to_end(made, span)
+        with self._changed:
+            self._ending -= 1
+            self._changed.notify_all()
+
+    def _try_to_end(self, made: "SdkSpan", span: TraceSpan) -> None:
+        with suppress(Exception):
+            self._end(made, span)
 
     def _end(self, made: "SdkSpan", span: TraceSpan) -> None:
         from opentelemetry.trace import Status, StatusCode  # lazy: see above
@@ -112,4 +140,19 @@ class ProgramSink:
         return ""
 
     def leave(self, seconds: float) -> None:
-        pass
+        with self._changed:
+            self._changed.wait_for(lambda: not self._ending, seconds)
+
+
+def _is_long(span: TraceSpan) -> bool:
+    left, values = _SHORT, list(span.content.values())
+    while values and left >= 0:
+        one = values.pop()
+        if isinstance(one, str):
+            left -= len(one)
+        elif isinstance(one, Mapping):
+            values += cast(Mapping[str, Any], one).values()
+        elif isinstance(one, list | tuple):
+            values += cast(Sequence[Any], one)
+        left -= 1
+    return left < 0

@@ -17,7 +17,7 @@ from wave_agent.replay.export_place import ExportPlace
 @click.argument("place", metavar="DIR|URL")
 @click.option("--format", type=click.Choice(["parquet"]), expose_value=False, help="The format: parquet, the default.")
 @click.option("--content", is_flag=True, help="Include prompts, commands, inputs and results, with secrets masked.")
-@click.option("--prune", is_flag=True, help="Remove sessions that were deleted here.")
+@click.option("--prune", is_flag=True, help="Remove sessions that were deleted here, and older copies of others.")
 @json_option
 def export(place: str, content: bool, prune: bool, as_json: bool) -> int:
     """Export hook runs, tool calls and sessions

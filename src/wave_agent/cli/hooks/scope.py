@@ -12,8 +12,9 @@ from msgspec import Struct
 from wave_agent.agent.options import find_places
 from wave_agent.cli.options import cwd_option, since_option
 from wave_agent.cli.progress import Progress
-from wave_agent.replay.export_place import ExportPlace, is_url
+from wave_agent.replay.export_place import ExportPlace
 from wave_agent.replay.selection import foreign_sessions, project_directories
+from wave_agent.replay.snapshot import is_url
 from wave_agent.replay.tallies import Tallies
 from wave_agent.replay.tally import SessionTally
 from wave_agent.sessions.touched import DIRECTORY

@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+from itertools import islice
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from wave_agent.agent.options import find_places
 from wave_agent.cli.options import cwd_option, json_option, secrets_option
@@ -14,9 +16,12 @@ from wave_agent.replay.drawing import draw
 from wave_agent.replay.lines import lines_of
 from wave_agent.replay.selection import sessions_of
 from wave_agent.replay.subagent_lines import subagents_in
-from wave_agent.replay.timeline import timeline
+from wave_agent.replay.timeline import Span, Timeline, timeline
 from wave_agent.sessions.index import find_session
 from wave_agent.sessions.masking import masked
+
+_AT_ONCE = 500
+"""Lines that are printed together: each print is flushed."""
 
 
 @click.command()
@@ -37,8 +42,11 @@ def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | 
         click.echo("null" if as_json else "There are no sessions in this project yet.")
         return 0
     lines = lines_of(paths[0])
-    found = timeline(paths[0].stem, lines, subagents_in(lines), effects=as_json or html is not None)
-    found = found if show_secrets else masked(found)
+    is_drawn = not as_json and html is None
+    found = timeline(paths[0].stem, lines, subagents_in(lines), effects=not is_drawn)
+    del lines  # as large as all the rest
+    if not show_secrets:
+        found = _masked_as_drawn(found) if is_drawn else masked(found)
     if html is not None:
         from wave_agent.replay.page import page  # lazy: rarely used
 
@@ -47,6 +55,18 @@ def trace(session: str | None, html: str | None, show_secrets: bool, cwd: str | 
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(found)))
     elif html is None:
-        for line in draw(found, shutil.get_terminal_size((100, 24)).columns):
-            click.echo(line)
+        lines_drawn = draw(found, shutil.get_terminal_size((100, 24)).columns)
+        while some := list(islice(lines_drawn, _AT_ONCE)):
+            click.echo("\n".join(some))
     return 0
+
+
+def _masked_as_drawn(found: Timeline) -> Timeline:
+    """Masks what a drawing shows, and leaves out most of the rest."""
+    return replace(found, session_id=masked(found.session_id), spans=tuple(map(_masked_span, found.spans)))
+
+
+def _masked_span(span: Span) -> Span:
+    texts = (span.title, span.verdict, span.text if span.run else "", span.agent_id, span.agent_type)
+    title, verdict, text, agent_id, agent_type = masked(texts)
+    return replace(span, title=title, verdict=verdict, text=text, agent_id=agent_id, agent_type=agent_type, facts={})

@@ -232,6 +232,7 @@ class _Worker:
     def __init__(self, file: str, job: HookJob, *, python: str, ledger: Ledger, cap: int) -> None:
         """Raises the exceptions that `processes.explain` describes."""
         self.calls = 0
+        self._received = bytearray()
         self._cap = cap
         self.noise = _Noise()
         self._environment = job.env
@@ -318,13 +319,14 @@ class _Worker:
         return int.from_bytes(both[:4], "big"), int.from_bytes(both[4:], "big")
 
     async def _exactly(self, loop: asyncio.AbstractEventLoop, length: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < length:
-            part = await loop.sock_recv(self._socket, min(length - len(parts), _CHUNK))
+        while len(self._received) < length:  # usually, the whole answer is there at once
+            part = await loop.sock_recv(self._socket, _CHUNK)
             if not part:
                 raise _LostError
-            parts += part
-        return bytes(parts)
+            self._received += part
+        found = bytes(self._received[:length])
+        del self._received[:length]
+        return found
 
 
 def _sleep_until(moment: float) -> None:

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from wave_agent.system.cores import cores
 from wave_agent.system.real_files import Seen, look
-from wave_agent.system.slots import Slots, cores
+from wave_agent.system.slots import Slots
 from wave_agent.tools.base import ToolContext, ToolInputError
 from wave_agent.tools.files import FileRefusedError, missing
 from wave_agent.tools.process import Launch, Process, StreamName
