@@ -201,6 +201,65 @@ async def test_a_client_that_dies_takes_tools_and_hooks_with_it(project: Project
             await until(lambda pid=pid: not Path(f"/proc/{pid}").exists())
 
 
+ALLOW = '{"outcome": {"outcome": "selected", "optionId": "allow"}}'
+REJECT = ALLOW.replace('"allow"', '"reject"')
+UNSOUND = {
+    "a result and an error": f'{{"id": ID, "result": {ALLOW}, "error": {{"code": -32603, "message": "no"}}}}',
+    "an error and a result": f'{{"id": ID, "error": {{"code": -32603, "message": "no"}}, "result": {ALLOW}}}',
+    "an error that is a text": f'{{"id": ID, "result": {ALLOW}, "error": "no"}}',
+    "an empty error": f'{{"id": ID, "result": {ALLOW}, "error": {{}}}}',
+    "an error that is false": f'{{"id": ID, "result": {ALLOW}, "error": false}}',
+    "an error, then none": f'{{"id": ID, "result": {ALLOW}, "error": {{"code": 1}}, "error": null}}',
+    "two results": f'{{"id": ID, "result": {REJECT}, "result": {ALLOW}}}',
+    "two outcomes": '{"id": ID, "result": {"outcome": {"outcome": "cancelled"}, "outcome": '
+    '{"outcome": "selected", "optionId": "allow"}}}',
+    "two options": '{"id": ID, "result": {"outcome": {"outcome": "selected", "optionId": "reject", '
+    '"optionId": "allow"}}}',
+    "two ids": f'{{"id": 77, "id": ID, "result": {ALLOW}}}',
+    "neither": '{"id": ID}',
+    "neither, with a version": '{"jsonrpc": "2.0", "id": ID, "data": 1}',
+    "no result": '{"id": ID, "result": null}',
+    "an empty result": '{"id": ID, "result": {}}',
+    "a list": '{"id": ID, "result": []}',
+    "a method": f'{{"id": ID, "method": "session/cancel", "result": {ALLOW}}}',
+    "a method that is null": f'{{"id": ID, "method": null, "result": {ALLOW}}}',
+    "an id that is a text": f'{{"id": "ID", "result": {ALLOW}}}',
+    "an id with a fraction": f'{{"id": ID.0, "result": {ALLOW}}}',
+    "an option that is true": '{"id": ID, "result": {"outcome": {"outcome": "selected", "optionId": true}}}',
+}
+
+
+def test_an_answer_that_is_not_sound_denies_and_leaves_no_question_open(project: Project) -> None:
+    calls = [Reply(tool_calls=[call("Bash", command="touch ran")]) for _ in UNSOUND]
+    with serving(*calls, "Done.") as server:
+        client = Client(project, server)
+        client.prompt(client.new(), "Go")
+        for name, answer in UNSOUND.items():
+            while (message := client.receive()).get("method") != "session/request_permission":
+                assert message.get("id") != 7, (name, message)
+            client.send(answer.replace("ID", str(message["id"])).encode())
+        ended = client.answer(7)
+        client.end()
+        said = [request.body["messages"][-1]["content"] for request in server.requests[1:]]
+    assert (ended["result"]["stopReason"], (project.directory / "ran").exists()) == ("end_turn", False)
+    assert len(said) == len(UNSOUND)
+    for name, text in zip(UNSOUND, said, strict=True):
+        assert "could not" in text, (name, text)
+
+
+@pytest.mark.parametrize("error", ["", ', "error": null'])
+def test_an_answer_that_has_no_error_is_taken(project: Project, error: str) -> None:
+    with serving(Reply(tool_calls=[call("Bash", command="touch ran")]), "Done.") as server:
+        client = Client(project, server)
+        client.prompt(client.new(), "Go")
+        while (message := client.receive()).get("method") != "session/request_permission":
+            pass
+        client.send(f'{{"id": {message["id"]}, "result": {ALLOW}{error}}}'.encode())
+        client.answer(7)
+        client.end()
+    assert (project.directory / "ran").exists()
+
+
 async def test_a_client_that_dies_during_a_question_denies_nothing(project: Project) -> None:
     with serving(Reply(tool_calls=[call("Bash", command="touch ran")])) as server:
         client = Client(project, server)

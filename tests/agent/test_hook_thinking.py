@@ -14,7 +14,7 @@ from wave_agent import Agent, NoticeBlock, Result
 from wave_agent.agent.hook_thinking import hook_model
 from wave_agent.hooks.questions import PolicyQuestion
 from wave_agent.models.apis import APIS
-from wave_agent.models.base import Usage
+from wave_agent.models.base import ToolCall, Usage
 from wave_agent.settings.layers import Settings
 from wave_agent.testing import Reply, ScriptedModel, call
 from wave_agent.testing.model_server import Hang, RecordedRequest, RecordingModelServer, Status
@@ -222,6 +222,39 @@ async def test_an_objection_without_a_reason_is_an_objection(project: Path, kind
         ("deny", "Hook judge objects, without giving a reason.")
     ]
     assert "objects, without giving a reason" in json.dumps(server.requests[-1].body)
+
+
+def raw_call(arguments: str) -> Any:
+    return Reply(tool_calls=[ToolCall("call_1", "verdict", arguments)])
+
+
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+@pytest.mark.parametrize(
+    "objects",
+    [
+        Reply('{"ok": false, "reason": "drops', cut="length"),
+        Reply('{"ok": false, "reason": "drops'),
+        Reply('{"ok": "false", "reason": "drops"}'),
+        Reply('{"ok": false, "reason": "drops", "ok": true}'),
+        Reply("Denied: it drops a table."),
+        Reply(tool_calls=[call("verdict", ok="false")]),
+        Reply(tool_calls=[call("verdict", decision="deny")]),
+        raw_call('{"ok": false, "reason": "drops'),
+        raw_call('{"ok": false, "reason": "drops", "ok": true}'),
+        Reply('{"ok": false, "reason": "drops', tool_calls=[call("verdict", ok=True)]),
+        Reply("My verdict: ok: false", tool_calls=[call("verdict", ok=True)]),
+    ],
+)
+async def test_an_objection_in_an_invalid_answer_is_not_overruled_by_the_second_one(
+    project: Path, kind: str, objects: Reply
+) -> None:
+    result, _ = await send(project, [TOUCH, objects, AGREES, DONE], asking(kind=kind))
+    assert not (project / "ran").exists()
+    assert [run.outcome for run in result.hooks] == ["deny"]
+    told = Reply(tool_calls=[call("verdict", ok=False, reason="Drops a table.")])
+    result, _ = await send(project, [TOUCH, objects, told, DONE], asking(kind=kind))
+    assert [run.outcome for run in result.hooks] == ["deny"]
+    assert not (project / "ran").exists()
 
 
 async def test_an_agent_hook_that_agrees_before_it_has_seen_what_it_reads_is_asked_again(project: Path) -> None:

@@ -274,6 +274,27 @@ def test_a_refusal_is_one_sentence_with_the_servers_own_words(project: Project, 
     assert all(word in done.stderr for word in words)
 
 
+@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+def test_why_no_session_started_is_on_stderr_in_every_format(project: Project, tmp_path: Path, form: str):
+    (tmp_path / "bin").mkdir()
+    broken = tmp_path / "bin" / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    found = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    for arguments, environment, why in (
+        (["--sandbox"], {"PATH": "/nonexistent"}, "--sandbox needs bwrap, which was not found"),
+        (["--sandbox"], {"PATH": found}, "bubblewrap does not work here: bwrap: No permissions"),
+        ([], {"WAVE_MODEL": ""}, "No model is set"),
+    ):
+        with serving("fine") as server:
+            done = project.wave("-p", "hi", "--output-format", form, *arguments, server=server, **environment)
+            assert server.requests == []
+        assert done.returncode == 1
+        assert done.stderr.startswith("wave: ")
+        assert why in done.stderr
+        assert done.stdout == "" if form == "text" else why in json.loads(done.stdout.splitlines()[-1])["error"]
+
+
 def test_without_a_models_name_nothing_is_sent(project: Project):
     with serving("fine") as server:
         done = project.wave("-p", "hi", server=server, WAVE_MODEL="")

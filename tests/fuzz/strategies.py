@@ -231,6 +231,7 @@ _secret_pieces = st.one_of(
         "AKIA", "ASIA", "ABCDEFGHIJ234567", "ghp_", "github_pat_", "a1B2" * 9, "xoxb-", "1234567890-", "sk-", "x9" * 16,
         "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----", "MIIE+/=", "password", "api_key", "token",
         "Secret", "=", ": ", "'", '"', "\\", "\n", " ", "hunter2hunter2", "<", "[masked: a password]", "é",
+        "\\n", "%3D", "\\u00e9", "[31m", "-----BEGIN PGP PRIVATE KEY BLOCK-----", "Version: 1",
     ]),
     st.text(max_size=4),
     st.builds("AKIA{}".format, st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=15, max_size=17)),

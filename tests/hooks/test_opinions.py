@@ -8,7 +8,7 @@ import pytest
 
 from tests.rows import rows
 from wave_agent.hooks.execution import Opinion
-from wave_agent.hooks.opinions import OpinionError, opinion_in, opinion_of
+from wave_agent.hooks.opinions import OpinionError, objects_in, opinion_in, opinion_of
 
 
 @rows(
@@ -54,6 +54,110 @@ def test_any_other_answer_is_an_error_that_says_why(text: str, problem: str) -> 
 def test_only_an_object_is_an_opinion(answer: Any) -> None:
     with pytest.raises(OpinionError, match="not an object"):
         opinion_of(answer)
+
+
+@rows(
+    "text",
+    [
+        '{"ok": false, "reason": "drops',
+        '{"ok": false',
+        '{"ok": fal',
+        '{"ok": "false"}',
+        '{"ok": "False", "reason": "x"}',
+        '{"ok": "no"}',
+        '{"ok": "denied"}',
+        '{"ok": "maybe"}',
+        '{"ok": 0}',
+        '{"ok": []}',
+        '{"ok": null, "reason": "drops a table"}',
+        '{"reason": "drops a table"}',
+        '{"impossible": true}',
+        '{"OK": false}',
+        '{"ok ": false, "reason": "x"}',
+        '{"ok": false, "reason": "x", "ok": true}',
+        '{"ok": true, "ok": false}',
+        '{"ok": true} {"ok": false, "reason": "x"}',
+        '[{"ok": false}]',
+        '{"verdict": {"ok": false}}',
+        '{"verdict": "deny"}',
+        '{"decision": "block", "reason": "x"}',
+        '{"permissionDecision": "deny"}',
+        '{"allowed": false}',
+        '{"blocked": true}',
+        '"{\\"ok\\": false}"',
+        '```json\n{"ok": false,\n```',
+        'My verdict: {"ok": false, "reason": "x"}',
+        "ok: false",
+        "{ok: false, reason: x}",
+        "{'ok': False, 'reason': 'x'}",
+        "**Verdict:** deny",
+        "<ok>false</ok>",
+        "ok = false",
+        "false",
+        "No.",
+        "Denied: it drops a table",
+        "It is bad.\nBlocked.",
+        "Not allowed.",
+        "I object, it drops a table.",
+        '{"ok": false, "reason": "x"}',
+        '{"ok": false}',
+        '{"ok": false, "reason": 5}',
+    ],
+)
+def test_an_objection_is_heard_in_any_answer_that_states_one(text: str) -> None:
+    assert objects_in(text)
+
+
+@rows(
+    "text",
+    [
+        *(
+            '{"ok": true}',
+            '{"ok": true',
+            '{"ok": "true"}',
+            '{"ok": "Yes."}',
+            '{"ok": 1}',
+            "{}",
+            "",
+            "Hm.",
+            '{"ok": ',
+            "ok: true",
+        ),
+        *(
+            'Sure: {"ok": true}',
+            "I see no problem.",
+            "No objection.",
+            '{"ok": null}',
+            '{"ok": true, "reason": ["x"]}',
+            "yes",
+        ),
+        *(
+            "It looks wrong to me.",
+            '{"ok": true, "reason": "it says \\"ok\\": false"}',
+            '{"blocked": false',
+            "decision: allow",
+            "Verdict: no objection.",
+            "Result: 0 problems found",
+            "Answer: not a problem",
+        ),
+        *(
+            "Nothing is denied or blocked here.",
+            '{"verdict": "none"',
+            "[true]",
+            '{"allowed": true',
+            "No problem: it only reads.",
+        ),
+    ],
+)
+def test_none_is_heard_where_there_is_none(text: str) -> None:
+    assert not objects_in(text)
+
+
+@rows("answer", [[{"ok": False}], "deny", False])
+def test_an_objection_that_is_no_object_is_one(answer: Any) -> None:
+    with pytest.raises(OpinionError) as raised:
+        opinion_of(answer)
+    assert raised.value.objects
 
 
 def test_an_opinion_is_journalled_as_it_was_given() -> None:

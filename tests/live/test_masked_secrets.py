@@ -1,11 +1,15 @@
 """A key that the model has read on the way is not in the report that somebody sends to a colleague."""
 
+import gzip
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from tests.cli.project import Project, serving
+from wave_agent.sessions.outbox import queue
+from wave_agent.sessions.uploads import send_all
 from wave_agent.testing import Reply, call
 
 AWS = "AKIA" + "ABCDEFGHIJ234567"
@@ -83,3 +87,38 @@ def test_the_transcript_and_a_resumed_session_have_them_as_they_are(recorded: Pr
         recorded.wave("-p", "And now?", "-c", "--trust", server=server)
         (request,) = server.requests
     assert all(secret in json.dumps(request.body) for secret in SECRETS)
+
+
+ESCAPED = ("\n", "\\n", "%3D", "é", "\t", "\\\\n", "\x1b[31m", "值")
+
+
+def test_a_key_after_any_escape_is_masked_at_every_outlet(project: Project, tmp_path: Path) -> None:
+    text = " ".join(f"x{before}{AWS}" for before in ESCAPED)
+    said = json.dumps({"systemMessage": text})
+    (project.directory / "key.txt").write_text(text)
+    hook = {"command": f"printf '%s' '{said}' # {text}", "name": "says"}
+    project.settings({"hooks": {"PostToolUse": [{"hooks": [hook]}]}})
+    replies = [Reply(tool_calls=[call("Bash", command=f"cat key.txt; echo $'{text}' '{said}'")]), text]
+    with serving(*replies) as server:
+        ran = project.wave("-p", text, "--trust", "--permission-mode", "bypassPermissions", server=server)
+    assert ran.returncode == 0, ran.stderr
+    file = transcript(project)
+    queue(project.home, file)
+    assert [one.error for one in send_all(project.home, f"file://{tmp_path / 'sent'}", pauses=())] == [""]
+    (packed,) = (tmp_path / "sent").rglob("*.gz")
+    assert project.wave("hooks", "export", str(tmp_path / "rows"), "--content").returncode == 0
+
+    shown = {
+        "show": project.wave("sessions", "show", file.stem, "--json").stdout,
+        "export": project.wave("sessions", "export", file.stem, "-o", "-").stdout,
+        "trace": project.wave("hooks", "trace", "--json").stdout,
+        "upload": gzip.decompress(packed.read_bytes()).decode(),
+        "rows": "\n".join(
+            str(duckdb.read_parquet(str(one)).fetchall()) for one in (tmp_path / "rows").rglob("*.parquet")
+        ),
+    }
+
+    for name, output in shown.items():
+        assert AWS not in output, name
+        assert "[masked: an AWS key]" in output, name
+    assert all(name in shown["rows"] for name in ("systemMessage", "printf"))

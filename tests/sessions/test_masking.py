@@ -5,11 +5,14 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Struct
 
 from tests.rows import rows
+from wave_agent.agent.telemetry import redact
 from wave_agent.recipes import load_recipe
-from wave_agent.sessions.masking import mask, masked, patterns, table
+from wave_agent.sessions.masking import mask, masked, patterns, recipe_constant, table
 
 AWS = "AKIA" + "ABCDEFGHIJ234567"
 GITHUB = "ghp_" + "a1B2" * 9
@@ -35,6 +38,11 @@ def test_there_is_an_example_of_each_kind_that_the_recipe_knows() -> None:
 
 def test_the_two_scripts_of_the_recipe_know_the_same_kinds() -> None:
     (listed,) = re.findall(r"const SECRETS = \{\n(.*?)\n\};", load_recipe("secret-scan").scripts["node"], re.DOTALL)
+    node = load_recipe("secret-scan").scripts["node"]
+    in_one = re.sub(r"` \+\s+String\.raw`", "", node)
+    for name in ("START", "END"):
+        (edge,) = re.findall(rf"const {name} =\s+String\.raw`(.*)`;", in_one)
+        assert edge == recipe_constant(name)
     in_node = re.findall(r'^  "(.*?)": /(.*)/i?,$', listed, re.MULTILINE)
     in_python = {what: pattern.removeprefix("(?i)") for what, pattern in table().items()}
     assert {what: pattern.replace("\\/", "/") for what, pattern in in_node} == {
@@ -72,6 +80,69 @@ def test_each_kind_is_masked_in_the_middle_of_a_text(what: str) -> None:
 )
 def test_only_the_secret_is_masked(text: str, shown: str) -> None:
     assert mask(text) == shown
+
+
+ESCAPES = [
+    "\n",
+    "\t",
+    "\r",
+    "\b",
+    "\f",
+    "\v",
+    "\0",
+    "\x1b[31m",
+    "\x1b[01;31m\x1b[K",
+    "\u2028",
+    "\ud800",
+    '"',
+    "\\",
+    "/",
+    "é",
+    "值",
+    "🔑",
+]
+"""What JSON writes as an escape, and letters that are no part of a key."""
+WRITTEN = ["%3D", "%0a", "=3D", "\\n", "\\x0a", "\\033", "\\033[0;31m", "\\e[1m", "\\u00e9", "&nbsp;", ":", "="]
+"""The same as a shell, a URL or a mail writes it."""
+SECRETS = [
+    AWS,
+    GITHUB,
+    SLACK,
+    API,
+    KEY,
+    KEY.replace("-----END", "---"),
+    KEY.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"),
+]
+
+
+def test_a_key_is_masked_after_whatever_json_or_a_program_escapes() -> None:
+    for before in (*ESCAPES, *WRITTEN):
+        for secret in SECRETS:
+            for after in ("", "é", "\n", '"', " x", "%20", "\x1b[0m"):
+                assert_masked(f"x{before}{secret}{after}", secret)
+
+
+@given(st.text(max_size=5), st.sampled_from([*ESCAPES, *WRITTEN]), st.sampled_from(SECRETS), st.text(max_size=5))
+def test_a_key_is_masked_in_json_in_json(text: str, before: str, secret: str, after: str) -> None:
+    assert_masked(f"{text}{before}{secret}\n{after}", secret)
+
+
+def assert_masked(text: str, secret: str) -> None:
+    """As text, as a value, in telemetry, and as JSON in texts, as often as it is nested."""
+    pieces = [secret] if "\n" not in secret else ["MIIEow/", "AAAA"]
+    for _ in range(4):
+        found = f"{mask(text)}\n{masked({'text': [text]})}\n{redact(text)}\n{redact({'text': text})}"
+        assert not any(piece in found for piece in pieces), repr(text)
+        text = json.dumps({"a": text}, ensure_ascii=len(text) % 2 == 0)
+
+
+def test_the_headers_of_a_key_that_is_cut_off_do_not_keep_its_body() -> None:
+    for headers in ("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n", "Version: GnuPG v2\nComment: a\n\n"):
+        text = f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{headers}MIIEow/+=\nAAAA"
+        for _ in range(3):
+            assert "MIIEow" not in mask(text)
+            assert "AAAA" not in mask(text)
+            text = json.dumps(text)
 
 
 class Inner(Struct, frozen=True):

@@ -258,6 +258,58 @@ async def test_the_address_that_was_judged_is_the_one_that_is_connected_to() -> 
     assert server.requests == []
 
 
+async def test_the_connection_goes_to_the_address_that_was_judged_whatever_the_name_leads_to_later() -> None:
+    async with (
+        serving_pages({"/": page("judged")}) as server,
+        serving_pages({"/": page("other")}, "127.0.0.2") as other,
+    ):
+        resolve = named(flips_example=["127.0.0.1", "127.0.0.2"])
+        given = rules(allow=["Net(127.0.0.1)", "Net(127.0.0.2)"])
+        first = await fetch(server.url("/", "flips.example"), given, resolve)
+        assert (first.content.endswith("judged"), resolve.asked, other.requests) == (True, ["flips.example"], [])
+        second = await fetch(other.url("/", "flips.example"), given, resolve)
+    assert (second.content.endswith("other"), len(server.requests)) == (True, 1)
+    assert f"\r\nHost: flips.example:{server.port}\r\n" in server.requests[0]
+
+
+async def test_if_one_address_does_not_answer_only_another_judged_one_is_tried() -> None:
+    async with serving_pages({"/": page("second")}) as server:
+        resolve = named(two_example=["127.0.0.3 127.0.0.1", "127.0.0.9"])
+        given = rules(allow=["Net(127.0.0.1)", "Net(127.0.0.3)"])
+        result = await fetch(server.url("/", "two.example"), given, resolve)
+    assert (result.content.endswith("second"), resolve.asked) == (True, ["two.example"])
+
+
+async def test_a_name_that_is_public_when_asked_first_and_private_after_a_redirect_is_refused() -> None:
+    """A rule for the name permits it on loopback here, as if it were public; the metadata address is never."""
+    for later in ("169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fe80::1"):
+        async with serving_pages({"/a": redirect("/b"), "/b": page("inside")}) as server:
+            resolve = named(rebind_example=["127.0.0.1", later])
+            result = await fetch(server.url("/a", "rebind.example"), rules(allow=["Net(rebind.example)"]), resolve)
+        assert "it leads to the private address" in result.content, later
+        assert (server.paths, resolve.asked) == (["/a"], ["rebind.example"] * 2)
+
+
+@rows("address", ["::ffff:127.0.0.1", "::ffff:7f00:1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1"])
+def test_a_v4_address_in_a_v6_one_is_judged_as_both(address: str) -> None:
+    """Allowing the one does not open the other, and neither is reached without a rule."""
+
+    async def run() -> None:
+        async with serving_pages({"/": page("inside")}) as server:
+            for given in (
+                rules(allow=["WebFetch"]),
+                rules(allow=["Net(93.184.216.34)"]),
+                rules(allow=["WebFetch"], deny=["Net(127.0.0.1)"]),
+            ):
+                result = await fetch(server.url("/", "mapped.example"), given, named(mapped_example=address))
+                assert "must not be reached: it leads to" in result.content
+                literal = await fetch(server.url("/", f"[{address}]"), given)
+                assert not literal.success
+            assert server.requests == []
+
+    asyncio.run(run())
+
+
 async def test_an_address_that_a_rule_denies_is_not_reached_under_another_name() -> None:
     resolve = named(alias_example="93.184.216.34")
     for given in (rules(deny=["Net(93.184.216.34)"]), rules(deny=["WebFetch(domain:93.184.216.34)"])):
@@ -292,6 +344,23 @@ async def test_redirects_on_the_same_host_are_followed() -> None:
         result = await fetch(server.url("/a"))
     assert result.content.endswith("found")
     assert f"(redirected from {server.url('/a')})" in result.content
+
+
+async def test_a_loop_of_redirects_ends() -> None:
+    async with serving_pages({"/a": redirect("/b"), "/b": redirect("/c"), "/c": redirect("/a")}) as server:
+        result = await fetch(server.url("/a"))
+    assert "stopped after 5 redirects" in result.content
+    assert server.paths == ["/a", "/b", "/c", "/a", "/b", "/c"]
+
+
+async def test_a_redirect_back_to_the_same_name_under_another_scheme_or_port_is_not_followed() -> None:
+    async with serving_pages({"/": page("inside")}, "127.0.0.1") as inside, serving_pages({}) as server:
+        for to in (inside.url("/", "same.example"), server.url("/", "same.example").replace("http:", "https:")):
+            server.pages["/a"] = redirect(to)
+            resolve = named(same_example="127.0.0.1")
+            result = await fetch(server.url("/a", "same.example"), rules(allow=["Net", *LOCAL]), resolve)
+            assert "which is another place. Nothing was fetched from there." in result.content
+    assert inside.requests == []
 
 
 async def test_the_sixth_redirect_is_the_end() -> None:

@@ -6,6 +6,7 @@ terminals and `/dev/null` work as well as pipes.
 
 import asyncio
 import json
+import math
 import os
 import queue
 import threading
@@ -148,28 +149,66 @@ def _parsed(line: bytes | _TooLong, largest: int) -> tuple[dict[str, Any] | None
     if not isinstance(found, dict):
         return None, {"code": INVALID_REQUEST, "message": "Invalid request: a message is a JSON object"}
     message = cast(dict[str, Any], found)
-    if "method" in message:
-        if isinstance(message["method"], str) and _is_id(message.get("id")):
-            return message, None
-        return None, {"code": INVALID_REQUEST, "message": "Invalid request: method is a string, id a string or number"}
-    if isinstance(message.get("id"), int) and ("result" in message or "error" in message):
-        return _sound_answer(message), None
-    return None, {"code": INVALID_REQUEST, "message": "Invalid request: neither a request nor an answer to one of ours"}
+    number = _number(message.get("id"))
+    if "method" not in message or (number is not None and ("result" in message or "error" in message)):
+        if number is None:
+            problem = "Invalid request: neither a request nor an answer to one of ours"
+            return None, {"code": INVALID_REQUEST, "message": problem}
+        return _sound_answer(message, number, line), None
+    if isinstance(message["method"], str) and _is_id(message.get("id")):
+        return message, None
+    return None, {"code": INVALID_REQUEST, "message": "Invalid request: method is a string, id a string or number"}
 
 
 def _is_id(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _sound_answer(message: dict[str, Any]) -> dict[str, Any]:
-    """An answer whose error, if there is one, has the form of errors."""
-    if "result" in message:
-        return message
-    error: Any = message["error"]
+def _number(given: object) -> int | None:
+    """The number of a question of ours, also if a client has written it in another way: an answer that is not sound
+    must not leave the question open."""
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, str):
+        return int(given) if given.isascii() and given.isdecimal() and len(given) < 16 else None
+    return int(given) if isinstance(given, int | float) and math.isfinite(given) and given == int(given) else None
+
+
+def _sound_answer(message: dict[str, Any], number: int, line: bytes) -> dict[str, Any]:
+    """An answer that has either a result or an error in the form of errors. Whatever may be read as an error is one,
+    and so is what may be read in two ways: an error denies."""
+    error: Any = message.get("error")
+    if error is None:
+        if "method" in message:
+            problem = "the answer is a request as well"
+        elif "result" not in message:
+            problem = "the answer has neither a result nor an error"
+        elif type(message["id"]) is not int:
+            problem = "the answer has the id of no question"
+        elif (key := _duplicate_key(line)) is not None:
+            problem = f"the answer has the key {json.dumps(key)} twice"
+        else:
+            return message
+        error = {"message": problem}
     facts = cast(dict[str, Any], error) if isinstance(error, dict) else {"message": json.dumps(error)}
     code: Any = facts.get("code")
     sound = {"code": code if isinstance(code, int) else INTERNAL_ERROR, "message": str(facts.get("message", "Error"))}
-    return {**message, "error": sound}
+    return {"jsonrpc": "2.0", "id": number, "error": sound}
+
+
+def _duplicate_key(line: bytes) -> str | None:
+    """A key that some object in this JSON has twice: which of its values a client means is not known."""
+    twice: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                twice.append(key)
+            seen.add(key)
+
+    json.loads(line, object_pairs_hook=read)
+    return twice[0] if twice else None
 
 
 def take_over_stdio() -> tuple[int, int]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _COMMAND = lazy_regex(r"/([A-Za-z0-9][\w:-]*)(?:\s+(.*))?", 0)
 _BUILT_IN: Mapping[str, str] = {"init": first_instructions.PROMPT}
 _CLOSING = lazy_regex(r"<(?=\s*/\s*(?:output|file)\b)", re.IGNORECASE)
+_PLAIN_ONLY = "The command runs a line in which it has to be a plain word: letters, digits and @%+=:,./-_ only."
 _OUTPUT = 30_000
 """Characters of one output or file in a prompt."""
 
@@ -100,7 +101,7 @@ def _pieces(body: str, arguments: str) -> tuple[CommandPiece, ...]:
     try:
         return command_pieces(body, arguments)
     except UnsafeArgumentError as error:
-        reason = f"Not sent: {reveal(str(error))}, and the command runs a line in which it cannot be quoted safely."
+        reason = f"Not sent: {reveal(str(error))}. {_PLAIN_ONLY}"
         raise _NotSentError(RefusedPrompt(reason)) from None
 
 

@@ -1,7 +1,6 @@
 """One model that a hook asks, and its answer: a verdict, asked for once more if it is not valid."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from wave_agent.agent.model_answer import ModelAnswer
 from wave_agent.agent.spending import Spending
 from wave_agent.errors import ModelError, WaveError
 from wave_agent.hooks.execution import Opinion
-from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, opinion_in
+from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, objects_in, opinion_in
 from wave_agent.hooks.questions import VERDICT_TOOL, PolicyQuestion, repair
 from wave_agent.hooks.runners.thinking import ThoughtNotes
 from wave_agent.models.base import Model, ModelRequest, Retry, ToolSpec, Usage
@@ -141,7 +140,8 @@ def opinion_from(answer: ModelAnswer) -> Opinion:
     calls = [call for call in answer.calls if call.name == VERDICT_TOOL]
     texts = [call.arguments for call in calls] or [answer.text]
     if answer.cut is not None and not calls:
-        raise InvalidAnswerError("it was cut off" if answer.text.strip() else "it is empty", answer.text)
+        problem = "it was cut off" if answer.text.strip() else "it is empty"
+        raise InvalidAnswerError(problem, answer.text, objects=objects_in(answer.text))
     found: list[Opinion] = []
     wrong: list[OpinionError] = []
     for text in texts:
@@ -150,8 +150,10 @@ def opinion_from(answer: ModelAnswer) -> Opinion:
         except OpinionError as error:
             wrong.append(error)
     if calls:  # what is written beside a call can only object
-        with suppress(OpinionError):
+        try:
             found.append(opinion_in(answer.text))
+        except OpinionError as error:
+            wrong += [error] if error.objects else []
     objections = [one for one in found if not one.ok]
     if objections:
         return objections[0]

@@ -5,27 +5,13 @@ import shlex
 from collections.abc import Callable
 from enum import Enum
 
+from wave_agent.agent.line_places import check_places, check_sed_scripts
+from wave_agent.agent.line_words import ONE, SEVERAL, UNCLEAR, NotDataError
+
 _PLAIN = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
-"""Text that means the same inside and outside of quotes."""
-_NESTED = re.compile(r"\$\(|\$\{|\$'|\$\"|<\(|>\(|(?<!<)<<(?!<)")
-"""Where quotes begin anew inside others, or mean something else."""
-_ARGUMENT = "\0"
-_BEGIN = r"(?:^|[\s;&|({!])"
-_END = r"(?=$|[\s;&|)<>])"
-_EVALUATED = re.compile(
-    rf"""
-    \(\( | \$\[ | [\w}}]\[[^\]]*(?:\]\+?=|{_ARGUMENT})          # arithmetic, subscripts
-    | \[\[ .* \s-(?:eq|ne|lt|le|gt|ge|v|R)\s
-    | {_BEGIN}(?:test|\[|printf|wait)\s+-[vRp]\b
-    | {_BEGIN}(?:let|declare|typeset|local|export|readonly|unset|read|mapfile|readarray|getopts){_END}  # names
-    | {_BEGIN}(?:eval|trap|alias|source|\.|make|gmake|just|parallel|ssh|watch|at|batch|[gmn]?awk){_END}
-    | {_BEGIN}(?:\S*/)?(?:ba|da|z|k|a|mk|c|tc|fi)?sh(?:\s+-\S+)*\s*(?:$|[;&|)<])  # a shell that reads its input
-    | {_BEGIN}(?:\S*/)?(?:ba|da|z|k|a|mk|c|tc|fi)?sh\s[^;&|]*(?<=\s)-\w*[cs]
-    | {_BEGIN}(?:\S*/)?(?:python[\d.]*|perl|ruby|node|php|lua|su|script|env)\s[^;&|]*(?<=\s)-\w*[ceErpS]
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""Where Bash or a program evaluates a word once more, so that quotes do not keep it from running."""
+"""Text that means the same inside and outside of quotes, and is no code in any language that matters."""
+_ONE_WORD = re.compile(r"(?:(?:^|[\s;&|({])[A-Za-z_]\w*\+?=|[<>]\s*)\Z", re.ASCII)
+"""Before the value of a variable, or a file: a second word after it would be a command."""
 _SPECIAL_IN_DOUBLE = re.compile(r'[\\"$`]')
 
 
@@ -43,24 +29,44 @@ def fill_line(line: str, placeholder: re.Pattern[str], words: Callable[[re.Match
     """The line with its placeholders filled in. `words` gives the arguments that one stands for, or text that belongs
     to the line itself. Raises `UnsafeArgumentError`.
 
-    An argument is quoted as its place in the line needs it. Where quotes may not keep it from being run, only
-    plain words are accepted: with quotes inside of quotes, in a comment, in arithmetic, as the name of a variable, and
-    in a line that evaluates its words once more.
+    An argument is quoted as its place in the line needs it. If one is more than a plain word, each has to be in a place
+    where it is data.
     """
-    seen = placeholder.sub(lambda found: _ARGUMENT if found[0] != "\\$" else "$", line)
-    nested = _NESTED.search(line) is not None or _EVALUATED.search(seen) is not None or _has_comment(line)
-    quotes, parts, at = _Quotes.NONE, list[str](), 0
+    quotes, parts, marked, at = _Quotes.NONE, list[str](), list[str](), 0
+    arguments: list[list[str]] = []
     for found in placeholder.finditer(line):
         before = line[at : found.start()]
         quotes, at = _after(before, quotes), found.end()
         given = words(found)
-        parts += [before, given if isinstance(given, str) else _quoted(given, quotes, nested=nested)]
+        if isinstance(given, str):
+            parts += [before, given]
+            marked += [before, given]
+            continue
+        is_one = len(given) < 2 or quotes is not _Quotes.NONE or _ONE_WORD.search(line[: found.start()]) is not None
+        arguments.append(given)
+        parts += [before, _quoted([" ".join(given)] if given and is_one else given, quotes)]
+        marked += [before, ONE if is_one else SEVERAL]
+    if any(arguments):
+        _check("".join([*marked, line[at:]]), arguments)
     return "".join([*parts, line[at:]])
 
 
-def _has_comment(line: str) -> bool:
-    starts = (found.start() for found in re.finditer(r"(?:^|(?<=[\s;&|()]))#", line))
-    return any(_after(line[:at], _Quotes.NONE) is _Quotes.NONE for at in starts)
+def _check(marked: str, arguments: list[list[str]]) -> None:
+    """`marked` is the line with a mark for each of the arguments."""
+    words = [word for given in arguments for word in given]
+    unusual = next((word for word in words if not _PLAIN.fullmatch(word)), None)
+    try:
+        if sum(map(marked.count, (ONE, SEVERAL))) != len(arguments):
+            raise NotDataError(UNCLEAR)  # the line itself has such characters
+        if unusual is None:
+            check_sed_scripts(marked, [" ".join(given) for given in arguments])
+        else:
+            check_places(marked, options=any(word.startswith("-") for word in words))
+    except NotDataError as error:
+        shown = " ".join(words) if unusual is None else unusual
+        raise UnsafeArgumentError(
+            f"the argument {shown!r} has characters that mean something to the shell or to a program, and {error}"
+        ) from None
 
 
 def _after(text: str, quotes: _Quotes) -> _Quotes:
@@ -78,11 +84,7 @@ def _after(text: str, quotes: _Quotes) -> _Quotes:
     return quotes
 
 
-def _quoted(words: list[str], quotes: _Quotes, *, nested: bool) -> str:
-    if nested:
-        for word in words:
-            if not _PLAIN.fullmatch(word):
-                raise UnsafeArgumentError(f"the argument {word!r} has characters that mean something to the shell")
+def _quoted(words: list[str], quotes: _Quotes) -> str:
     if quotes is _Quotes.SINGLE:
         return " ".join(words).replace("'", "'\\''")
     if quotes is _Quotes.DOUBLE:

@@ -6,7 +6,7 @@ Deny rules, protected paths and the sandbox apply as for the session, and what w
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,11 +26,11 @@ from wave_agent.errors import WaveError
 from wave_agent.events import InnerCall
 from wave_agent.hooks.execution import Opinion, Runners
 from wave_agent.hooks.manager import HookManager, SessionFacts
-from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, opinion_in, opinion_of
+from wave_agent.hooks.opinions import OPINION_SCHEMA, OpinionError, objects_in, opinion_in, opinion_of
 from wave_agent.hooks.questions import VERDICT_TOOL, PolicyQuestion, repair
 from wave_agent.hooks.runners.thinking import ThoughtNotes
 from wave_agent.messages import DENIED, MessageManager, ToolBlock
-from wave_agent.models.base import ToolSpec
+from wave_agent.models.base import Delta, Model, ModelRequest, Retry, Text, ToolCall, ToolSpec
 from wave_agent.permissions.decision import PermissionMode, ToolKind
 from wave_agent.rules.rule import Places
 from wave_agent.system.project import Project
@@ -91,6 +91,39 @@ class VerdictTool(Tool):
         raise AssertionError("the turn goes on after the verdict")
 
 
+class OverheardModel:
+    """A model whose verdicts are listened to: an objection counts, also one in a call that cannot be read, or in the
+    text beside a call."""
+
+    def __init__(self, model: Model, notes: ThoughtNotes) -> None:
+        self._model = model
+        self._notes = notes
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        written: list[str] = []
+        verdicts: list[str] = []
+        is_reading = False
+        try:
+            async for delta in self._model.stream(request):
+                match delta:
+                    case Text():
+                        written.append(delta.text)
+                    case ToolCall(name=name, arguments=arguments):
+                        is_reading = is_reading or name != VERDICT_TOOL
+                        verdicts += [arguments] if name == VERDICT_TOOL else []
+                    case Retry():
+                        written, verdicts, is_reading = [], [], False
+                    case _:
+                        pass
+                yield delta
+        finally:
+            said = verdicts if is_reading else [*verdicts, "".join(written)]
+            self._notes.objects = self._notes.objects or any(map(objects_in, said))
+
+    async def close(self) -> None:
+        await self._model.close()
+
+
 async def read_and_judge(
     asked: AskedModel, question: PolicyQuestion, readable: ReadableProject, place: ReadingPlace, notes: ThoughtNotes
 ) -> Opinion:
@@ -98,7 +131,8 @@ async def read_and_judge(
     given: asyncio.Future[Opinion] = asyncio.get_running_loop().create_future()
     messages = MessageManager()
     verdict = VerdictTool(given, notes, lambda: _is_reading(messages))
-    parts = _parts(asked, question, readable, place, verdict=verdict, messages=messages)
+    model = OverheardModel(asked.client, notes)
+    parts = _parts(asked, model, question, readable, place, verdict=verdict, messages=messages)
     turn = Turn(parts)
     work = asyncio.ensure_future(turn.run(question.user))
     try:
@@ -179,6 +213,7 @@ def _context(project: Project, place: ReadingPlace) -> ToolContext:
 
 def _parts(
     asked: AskedModel,
+    model: Model,
     question: PolicyQuestion,
     readable: ReadableProject,
     place: ReadingPlace,
@@ -213,7 +248,7 @@ def _parts(
         messages=messages,
         hooks=hooks,
         calls=calls,
-        model=asked.client,
+        model=model,
         model_name=asked.name,
         briefing=briefing,
         count=RequestCount(MOST_REQUESTS),
@@ -223,7 +258,7 @@ def _parts(
         compactor=Compactor(
             messages=messages,
             hooks=hooks,
-            model=asked.client,
+            model=model,
             draft=draft,
             window=lambda: None,
             edits=(),

@@ -93,6 +93,7 @@ def run_prompt(
             raise _no_prompt() from error
         if output_format == "text" or isinstance(error, MissingPathError):
             raise
+        screen.tell(str(error))  # whoever reads stderr, a CI log for example, learns why in every format
         screen.print(json.dumps(failed(str(error))))
         status = EXIT[TurnStatus.ERROR]
     screen.close()

@@ -12,6 +12,28 @@ from wave_agent.lazy_regex import lazy_regex
 
 _FENCED = lazy_regex(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 _REASON_LIMIT = 10_000
+_TRUE = frozenset(
+    {"true", "yes", "ok", "okay", "allow", "allowed", "approve", "approved", "pass", "passed", "1", "none"}
+)
+_QUOTE = r"[\\\s\"'“”*`<>/]{0,20}"
+_IS = rf"{_QUOTE}[:=>]{_QUOTE}"
+_AGAINST = (
+    r"(?:(?:den(?:y|ied|ies)|block(?:ed|s)?|reject(?:ed|s)?|refuse[ds]?|object(?:s|ion)?|fail(?:ed|s)?|forbid(?:den|s)?"
+    r"|f(?:a(?:l(?:se?)?)?)?|not\ (?:ok|okay|allowed|permitted))(?![A-Za-z0-9])"
+    r"|(?:no|not|0)\s*(?:$|[^\s\w]))"
+)
+_OBJECTS = lazy_regex(
+    rf"""
+    (?<![a-z0-9])(?:ok|okay|allow(?:ed)?|approved?|permit(?:ted)?|pass(?:ed)?|valid|accept(?:ed|able)?
+        |verdict|decision|permission_?decision|behavior|result|answer|outcome){_IS}{_AGAINST}
+    | (?<![a-z0-9])(?:block(?:ed)?|den(?:y|ied)|reject(?:ed)?|refused?|objects?|objection){_IS}(?:true|yes|1)\b
+    | ^[^a-z0-9\n]*(?:not\ (?:ok|okay|allowed)|den(?:y|ied)|block(?:ed)?|reject(?:ed)?|refused?|i\ object|false|no)
+        [^a-z0-9\n]*$
+    | ^[^a-z0-9\n"'{{]*(?:not\ (?:ok|okay|allowed)|denied|blocked|rejected|refused|i\ object)\b[ ]*[^\w\s]
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+"""An objection in an answer that is not valid: cut off, in a text, or in words of its own."""
 OPINION_SCHEMA: Mapping[str, Any] = MappingProxyType({
     "type": "object",
     "properties": {
@@ -46,18 +68,21 @@ def opinion_in(text: str) -> Opinion:
     try:
         found = parse_object(fenced[1].strip() if fenced else text)
     except StrictJSONError as error:
-        raise OpinionError(f"it is not one JSON object: {error}") from None
+        objects = _OBJECTS.search(text) is not None
+        raise OpinionError(f"it is not one JSON object: {error}", objects=objects) from None
     return opinion_of(found)
 
 
 def opinion_of(answer: object) -> Opinion:
     """The opinion in a JSON object. Raises `OpinionError`."""
     if not isinstance(answer, Mapping):
-        raise OpinionError(f"it is {type_name(answer)}, not an object")
+        raise OpinionError(f"it is {type_name(answer)}, not an object", objects=_states_objection(answer))
     found = cast(Mapping[str, Any], answer)
     ok, reason, impossible = found.get("ok"), found.get("reason"), found.get("impossible")
     if not isinstance(ok, bool):
-        raise OpinionError('"ok" is missing' if ok is None else f'"ok" must be true or false, not {json.dumps(ok)}')
+        objects = _states_objection(found) or (bool(reason or impossible) if ok is None else not _reads_as_true(ok))
+        problem = '"ok" is missing' if ok is None else f'"ok" must be true or false, not {json.dumps(ok)}'
+        raise OpinionError(problem, objects=objects)
     if reason is not None and not isinstance(reason, str):
         raise OpinionError(f'"reason" must be a string, not {type_name(reason)}', objects=not ok)
     if impossible is not None and not isinstance(impossible, bool):
@@ -66,3 +91,20 @@ def opinion_of(answer: object) -> Opinion:
     if not ok and not said:
         raise OpinionError('"ok" is false, but there is no "reason"', objects=True)
     return Opinion(ok, said, bool(impossible) and not ok)
+
+
+def objects_in(text: str) -> bool:
+    """Whether an answer objects, be it valid or not."""
+    try:
+        return not opinion_in(text).ok
+    except OpinionError as error:
+        return error.objects
+
+
+def _states_objection(answer: object) -> bool:
+    return _OBJECTS.search(json.dumps(answer)) is not None
+
+
+def _reads_as_true(value: object) -> bool:
+    """Of what is neither true nor false: anything else may have been meant as an objection."""
+    return str(value).strip(" .!\"'").lower() in _TRUE

@@ -226,7 +226,8 @@ def _program(call: CallFact) -> str | None:
     words = command.split(maxsplit=1) if isinstance(command, str) else []
     name = words[0].rpartition("/")[2] if words else ""
     plain = name.replace("-", "").replace("_", "").replace(".", "").replace("+", "")
-    return name if plain.isalnum() and plain.isascii() and len(name) <= 40 else None
+    is_plain = plain.isalnum() and plain.isascii() and len(name) <= 40
+    return name if is_plain and mask(name) == name else None
 
 
 def _result(call: CallFact) -> str:
