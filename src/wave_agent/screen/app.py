@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.screen import ModalScreen
 from textual.worker import Worker
 
 from wave_agent.agent.agent import Agent
@@ -30,7 +31,6 @@ from wave_agent.screen.diff import change_of
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
-from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
 from wave_agent.screen.mcp_view import mentionable, target_of
@@ -229,6 +229,10 @@ class WaveApp(App[int]):
         return self._agent
 
     @property
+    def agents(self) -> Agents:
+        return self._agents
+
+    @property
     def open_agent(self) -> Agent | None:
         """None until the trust question is answered."""
         return self._agent
@@ -259,7 +263,7 @@ class WaveApp(App[int]):
                 if following:
                     self._conversation.follow()
 
-    async def view(self, screen: HooksView) -> None:
+    async def view(self, screen: ModalScreen[Any]) -> None:
         await self.push_screen(screen)
 
     def go_along(self, attachment: Attachment) -> None:

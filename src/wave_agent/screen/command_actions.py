@@ -3,12 +3,16 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
+
+from textual.screen import ModalScreen
 
 from wave_agent.agent.agent import Agent
 from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
+from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.commands import COMMANDS, meaning_of
 from wave_agent.screen.cost import shown
@@ -39,13 +43,15 @@ class CommandScreen(Protocol):
     @property
     def agent(self) -> Agent: ...
     @property
+    def agents(self) -> Agents: ...
+    @property
     def trace(self) -> list[tuple[float, HookRun]]: ...
     @property
     def custom(self) -> Mapping[str, ExtensionFile]: ...
 
     async def say(self, entry: Entry) -> None: ...
     async def ask(self, question: Question) -> str | None: ...
-    async def view(self, screen: HooksView) -> None: ...
+    async def view(self, screen: ModalScreen[Any]) -> None: ...
     async def change_session(self, resume: str | None, source: str) -> None: ...
     def go_along(self, attachment: Attachment) -> None: ...
     def use_theme(self, name: str) -> None: ...
@@ -184,6 +190,14 @@ class Desk:
             return None
         choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:_LISTED]]
         return await self._front.ask(Question("Which session?", plain("Latest first. Esc cancels."), choices))
+
+    async def do_doctor(self, _arguments: str) -> None:
+        from wave_agent.screen.doctor_view import DoctorView  # lazy, as the next one: loads the linter
+        from wave_agent.workshop.doctor import Subject, examine
+
+        agent, options = self._front.agent, self._front.agents.options
+        subject = Subject(cwd=agent.cwd, model=agent.model_name or None, wishes=options.wishes, choice=options)
+        await self._front.view(DoctorView(partial(examine, subject)))
 
     async def do_cost(self, _arguments: str) -> None:
         agent = self._front.agent

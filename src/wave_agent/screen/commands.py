@@ -29,6 +29,7 @@ COMMANDS = (
     SlashCommand("init", "", "look at the project and write a first AGENTS.md", while_working=False),
     SlashCommand("sessions", "", "list this project's sessions"),
     SlashCommand("resume", "[ID]", "resume another session of this project", while_working=False),
+    SlashCommand("doctor", "", "check settings, hooks, sandbox, server and model; problems first"),
     SlashCommand("cost", "", "show token usage, its cost, and what the prompt cache saved"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
     SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
