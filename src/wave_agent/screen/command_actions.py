@@ -15,7 +15,7 @@ from wave_agent.rules.rule import Rule
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.commands import COMMANDS, meaning_of
-from wave_agent.screen.cost import shown
+from wave_agent.screen.cost import cost_lines
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.extensions_view import extension_rows
 from wave_agent.screen.hooks_view import HooksView, defined, happened
@@ -200,19 +200,7 @@ class Desk:
         await self._front.view(DoctorView(partial(examine, subject)))
 
     async def do_cost(self, _arguments: str) -> None:
-        agent = self._front.agent
-        usage, context = agent.usage, agent.context
-        lines = [f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out since this session was opened."]
-        if context.used is not None:
-            of = f" of {context.window:,}" if context.window else ""
-            lines.append(f"Context window: {context.used:,}{of} tokens.")
-        if usage.cache_read_tokens:
-            saved = f", which saved {shown(agent.saved_usd)}" if agent.saved_usd > 0 else ""
-            lines.append(f"{usage.cache_read_tokens:,} of the tokens in came from the server's prompt cache{saved}.")
-        dollars, prices = agent.cost_usd, f"models.{agent.model_name or 'NAME'}.prices"
-        unknown = f"The cost is unknown: set {prices} in your settings."
-        lines.append(f"{shown(dollars)} in total." if dollars is not None else unknown)
-        await self._tell(*lines)
+        await self._tell(*cost_lines(self._front.agent))
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent

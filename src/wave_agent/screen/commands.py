@@ -30,7 +30,7 @@ COMMANDS = (
     SlashCommand("sessions", "", "list this project's sessions"),
     SlashCommand("resume", "[ID]", "resume another session of this project", while_working=False),
     SlashCommand("doctor", "", "check settings, hooks, sandbox, server and model; problems first"),
-    SlashCommand("cost", "", "show token usage, its cost, and what the prompt cache saved"),
+    SlashCommand("cost", "", "show tokens and costs: cached, by model, subagents, hooks; what is left of the limit"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
     SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
     SlashCommand("undo", "", "revert what the last turn that changed files did to them", while_working=False),
