@@ -1,6 +1,7 @@
 """The screen app: assembles the widgets and routes keys, events and prompts. Contains no agent logic."""
 
 import asyncio
+import signal
 import webbrowser
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
@@ -100,6 +101,8 @@ class WaveApp(App[int]):
         self._shell: UserShell | None = None
         self._left: list[asyncio.Task[None]] = []
         self._last_interrupt = float("-inf")
+        self.editing = False
+        """The terminal belongs to the user's editor."""
         self.custom: Mapping[str, ExtensionFile] = {}
         project = transcripts(agents.home, agents.project)
         self._box = PromptBox(History(project / "history"), FileIndex(agents.place.start), self._candidates)
@@ -265,6 +268,28 @@ class WaveApp(App[int]):
 
     async def view(self, screen: ModalScreen[Any]) -> None:
         await self.push_screen(screen)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._environment
+
+    async def edit(self, words: Sequence[str]) -> int:
+        """Give the terminal to the user's editor. The exit status. Raises `WaveError`."""
+        from wave_agent.screen.editor import run_editor  # lazy: rarely used
+
+        self.editing = True
+        try:
+            return await run_editor(self, words, self._environment, self.agent.project)
+        finally:
+            self.editing = False
+
+    def bell(self) -> None:
+        if not self.editing:  # the terminal belongs to the editor
+            super().bell()
+
+    def end_by_signal(self, number: int, status: int) -> None:
+        if not (self.editing and number == signal.SIGINT):  # Ctrl-C is for the editor
+            self.exit(status)
 
     def go_along(self, attachment: Attachment) -> None:
         self._errands.along.append(attachment)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -48,7 +48,10 @@ class CommandScreen(Protocol):
     def trace(self) -> list[tuple[float, HookRun]]: ...
     @property
     def custom(self) -> Mapping[str, ExtensionFile]: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
 
+    async def edit(self, words: Sequence[str]) -> int: ...
     async def say(self, entry: Entry) -> None: ...
     async def ask(self, question: Question) -> str | None: ...
     async def view(self, screen: ModalScreen[Any]) -> None: ...
@@ -129,12 +132,16 @@ class Desk:
         elif arguments:
             await self._warn("Use /hooks to list hooks, /hooks trace to see their runs.")
         else:
-            rows = [defined(hook) for hook in agent.settings.hooks.hooks]
+            from wave_agent.screen.hook_bench import KEYS as BENCH_KEYS  # lazy: loads the linter
+            from wave_agent.screen.hook_bench import HookBench
+
+            hooks = agent.settings.hooks.hooks
+            rows = [defined(hook) for hook in hooks]
             count = agent.hooks_left_out
             out = f"{'1 hook' if count == 1 else f'{count} hooks'} of the project skipped" if count else ""
-            title = f"Hooks of this session{f' ({out})' if out else ''}. Esc closes"
+            title = f"Hooks of this session{f' ({out})' if out else ''}. {BENCH_KEYS if rows else 'Esc closes'}"
             empty = f"No hooks: the project's {count} were skipped." if out else ""
-            await self._front.view(HooksView(title, rows, empty or "No hooks."))
+            await self._front.view(HookBench(self._front, hooks, title, rows, empty or "No hooks."))
 
     async def do_mcp(self, arguments: str) -> None:
         servers = self._front.agent.mcp

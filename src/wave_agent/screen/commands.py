@@ -22,7 +22,7 @@ COMMANDS = (
     SlashCommand("compact", "[WHAT MATTERS]", "summarise the conversation so far for the model", while_working=False),
     SlashCommand("model", "[NAME]", "show or change the model, from the next prompt on"),
     SlashCommand("permissions", "", "show the rules and mode in effect"),
-    SlashCommand("hooks", "[trace]", "browse this session's hooks; `trace`: their runs, in order"),
+    SlashCommand("hooks", "[trace]", "browse, edit and test this session's hooks; `trace`: their runs, in order"),
     SlashCommand("mcp", "[trust]", "browse the MCP servers and their tools; `trust`: review new and changed tools"),
     SlashCommand("skills", "", "browse the skills and commands, and what was left out"),
     SlashCommand("agents", "", "browse the agents that can be given work, and what was left out"),
