@@ -11,7 +11,7 @@ from wave_agent.models.base import Usage
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import COMMANDS, PROMPTS, parse
 from wave_agent.screen.entries import Info, UserPrompt, Warning_
-from wave_agent.screen.question import Question
+from wave_agent.screen.session_picker import SessionPicker
 from wave_agent.testing import Reply, call
 
 
@@ -65,8 +65,8 @@ async def test_clear_begins_a_new_session_and_resume_brings_the_old_one_back(pro
         assert on.kinds == ["Info"]
         await on.say("second question")
         await on.send("/resume")
-        await on.until(lambda: on.asks(Question) is not None)
-        assert "first question" in on.screen
+        await on.until(lambda: isinstance(on.app.screen, SessionPicker))
+        await on.sees("first question")
         await on.press("enter")
         await on.until(lambda: on.agent.session_id == old)
         await on.idle()

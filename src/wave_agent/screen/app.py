@@ -269,6 +269,10 @@ class WaveApp(App[int]):
     async def view(self, screen: ModalScreen[Any]) -> None:
         await self.push_screen(screen)
 
+    async def choose(self, screen: ModalScreen[str | None]) -> str | None:
+        """What the user chooses there."""
+        return await self.push_screen_wait(screen)
+
     @property
     def environment(self) -> Mapping[str, str]:
         return self._environment

@@ -21,11 +21,11 @@ from wave_agent.screen.extensions_view import extension_rows
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
 from wave_agent.screen.mcp_view import OFFER, ToolsQuestion, server_row
-from wave_agent.screen.plain import plain
-from wave_agent.screen.question import Choice, Question
+from wave_agent.screen.question import Question
 from wave_agent.screen.theme import THEMES, Preference
-from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
+from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions, transcript_ids
 from wave_agent.sessions.masking import masked
+from wave_agent.sessions.transcript import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.places import ExtensionKind
 from wave_agent.text import one_line
@@ -55,6 +55,7 @@ class CommandScreen(Protocol):
     async def say(self, entry: Entry) -> None: ...
     async def ask(self, question: Question) -> str | None: ...
     async def view(self, screen: ModalScreen[Any]) -> None: ...
+    async def choose(self, screen: ModalScreen[str | None]) -> str | None: ...
     async def change_session(self, resume: str | None, source: str) -> None: ...
     def go_along(self, attachment: Attachment) -> None: ...
     def use_theme(self, name: str) -> None: ...
@@ -191,12 +192,14 @@ class Desk:
             await self._warn(str(error))
 
     async def _choose_session(self) -> str | None:
-        found = [one for one in await self._sessions() if one.session_id != self._front.agent.session_id]
-        if not found:
+        from wave_agent.screen.session_picker import SessionPicker  # lazy: loads SQLite
+
+        agent = self._front.agent
+        directory = transcripts(agent.home, agent.project)
+        if not await asyncio.to_thread(transcript_ids, directory) - {agent.session_id}:
             await self._tell("There is no other session in this project.")
             return None
-        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:_LISTED]]
-        return await self._front.ask(Question("Which session?", plain("Latest first. Esc cancels."), choices))
+        return await self._front.choose(SessionPicker(directory, agent.session_id))
 
     async def do_doctor(self, _arguments: str) -> None:
         from wave_agent.screen.doctor_view import DoctorView  # lazy, as the next one: loads the linter

@@ -28,7 +28,7 @@ COMMANDS = (
     SlashCommand("agents", "", "browse the agents that can be given work, and what was left out"),
     SlashCommand("init", "", "look at the project and write a first AGENTS.md", while_working=False),
     SlashCommand("sessions", "", "list this project's sessions"),
-    SlashCommand("resume", "[ID]", "resume another session of this project", while_working=False),
+    SlashCommand("resume", "[ID]", "resume another session of this project; no ID: search them", while_working=False),
     SlashCommand("doctor", "", "check settings, hooks, sandbox, server and model; problems first"),
     SlashCommand("cost", "", "show tokens and costs: cached, by model, subagents, hooks; what is left of the limit"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),

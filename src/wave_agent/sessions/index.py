@@ -71,16 +71,19 @@ class TranscriptStamp(NamedTuple):
 
 
 def session_files(directory: Path, *, few: int = FEW) -> Iterator[Path]:
-    """The transcripts in a directory, latest first. None is opened: there may be a hundred thousand.
+    """The transcripts in a directory, latest first. None is opened: there may be a hundred thousand."""
+    return (directory / f"{name}{SUFFIX}" for _, name in timed(directory, few=few))
+
+
+def timed(directory: Path, *, few: int = FEW) -> Iterator[tuple[int, str]]:
+    """When each session in a directory was last used, and its id, latest first.
 
     Of more than a `few`, the index tells which were used when: see `sessions.index_file`.
     """
     ids = transcript_ids(directory)
     if len(ids) <= few:
-        found = ((one.mtime_ns, one.session_id) for one in sorted(stamps(directory, ids), reverse=True))
-    else:
-        found = _by_index(directory, ids)
-    return (directory / f"{name}{SUFFIX}" for _, name in found)
+        return ((one.mtime_ns, one.session_id) for one in sorted(stamps(directory, ids), reverse=True))
+    return _by_index(directory, ids)
 
 
 def transcript_ids(directory: Path) -> set[str]:
@@ -202,7 +205,7 @@ def _summary(path: Path) -> SessionSummary | None:
         facts = path.stat()
         with path.open("rb") as file:
             first = file.readline()
-            prompt = _first_prompt(chain([first], file))
+            prompt = next((text for line in chain([first], file) if (text := prompt_in(line))), "")
     except OSError:
         return None
     return SessionSummary(
@@ -228,10 +231,9 @@ def _fact(line: bytes, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _first_prompt(lines: Iterator[bytes] | Any) -> str:
-    for line in lines:
-        if b'"type":"user"' not in line:
-            continue
+def prompt_in(line: bytes) -> str:
+    """The prompt of the user that this line of a transcript holds; empty if it holds none."""
+    if b'"type":"user"' in line:
         with suppress(ValueError, KeyError, TypeError):
             record = cast(dict[str, Any], json.loads(line))
             content: Any = record["message"]["content"]
