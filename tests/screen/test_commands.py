@@ -128,7 +128,7 @@ async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
         assert on.model.requests[0].model == "large"
         await on.send("/cost")
         await on.until(lambda: "$0.16 in total." in last(on))
-        assert "40 of the tokens in came from the server's prompt cache, which saved $0.0400." in last(on)
+        assert "40 of the tokens in (40%) came from the server's prompt cache, which saved $0.0400." in last(on)
         assert "150 of 1,000 tokens" in last(on)
         assert "$0.16" in on.status
         assert "40% cached" in on.status
@@ -158,7 +158,7 @@ async def test_cost_tells_models_subagents_hooks_and_what_is_left(project: Path)
         await on.until(lambda: "in total." in last(on))
         session = on.agent.session_id
         assert last(on).splitlines() == [
-            "23,100 tokens in, 31 out since this session was opened.",
+            "· 23,100 tokens in, 31 out since this session was opened.",
             "1,000 of the tokens in (4%) came from the server's prompt cache, which saved $0.0090.",
             "Of that, subagents used 20,000 tokens in, 10 out, $0.20.",
             "Besides that, hooks that ask a model used 1,020 tokens, $0.0120.",

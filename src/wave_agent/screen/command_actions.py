@@ -210,7 +210,9 @@ class Desk:
         await self._front.view(DoctorView(partial(examine, subject)))
 
     async def do_cost(self, _arguments: str) -> None:
-        await self._tell(*cost_lines(self._front.agent))
+        entry = Info("\n".join(cost_lines(self._front.agent)))
+        entry.opened = True  # several models need more lines than are shown otherwise
+        await self._front.say(entry)
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent

@@ -55,7 +55,7 @@ class DoctorView(ModalScreen[None]):
     def action_again(self) -> None:
         self._found = []
         self._draw()
-        self.run_worker(self._check(), group="checks", exclusive=True, exit_on_error=False)
+        self.run_worker(self._check, group="checks", exclusive=True, exit_on_error=False)
 
     async def _check(self) -> None:
         try:

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Protocol
 
 from msgspec.structs import replace
@@ -96,7 +97,7 @@ class HookBench(HooksView):
         at = self.query_one(OptionList).highlighted if self._hooks else None
         if at is not None and not self._working:
             self._working = True
-            self.run_worker(self._attend(at, errand), group="bench", exit_on_error=False)
+            self.run_worker(partial(self._attend, at, errand), group="bench", exit_on_error=False)
 
     async def _attend(self, at: int, errand: Callable[[int, HookDefinition], object]) -> None:
         self._reports[at] = []

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ PAGE = 100
 """Sessions in the list; more are added when one goes on to its end."""
 _BATCH = 256
 """Sessions to read at once, of those that the index does not know."""
-_AROUND = 12
+_AROUND = 30
 """Sessions above and below the chosen one whose turns and cost are looked up."""
 _NARROW = 64
 """Columns of a terminal that has no room for turns and cost."""
@@ -60,7 +61,7 @@ class SessionPicker(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
-        self.run_worker(self._load(), group="load", exit_on_error=False)
+        self.run_worker(self._load, group="load", exit_on_error=False)
 
     # --------------------------------------------------------------------------------------------------------- loading
 
@@ -91,7 +92,7 @@ class SessionPicker(ModalScreen[str | None]):
         self._search(keep=False)
 
     def _search(self, *, keep: bool) -> None:
-        self.run_worker(self._match(keep=keep), group="search", exclusive=True, exit_on_error=False)
+        self.run_worker(partial(self._match, keep=keep), group="search", exclusive=True, exit_on_error=False)
 
     async def _match(self, *, keep: bool) -> None:
         """`keep`: the chosen session stays chosen, as more are known now."""
@@ -161,7 +162,7 @@ class SessionPicker(ModalScreen[str | None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self._show_details()
-        self.run_worker(self._look_up(event.option_index), group="totals", exclusive=True, exit_on_error=False)
+        self.run_worker(partial(self._look_up, event.option_index), group="totals", exclusive=True, exit_on_error=False)
 
     def on_key(self, event: events.Key) -> None:
         listed = self.query_one(OptionList)
@@ -194,12 +195,14 @@ class SessionPicker(ModalScreen[str | None]):
         self._shown += len(new)
         return bool(new)
 
+    def on_resize(self) -> None:
+        self._search(keep=True)
+
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._found[event.option_index].session_id)
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.value != self._searched:  # Enter was pressed before the list was updated for the last letters
-            self.workers.cancel_group(self, "search")
             await self._match(keep=False)
         if (chosen := self._chosen()) is not None:
             self.dismiss(chosen.session_id)
