@@ -91,7 +91,7 @@ async def test_what_was_used_is_known_by_model_and_for_subagents(home: Path) -> 
     async with await agent_with(home, model, max_cost=1.0) as agent:
         await agent.send_message("Look.")
         assert (agent.costs.models.keys(), agent.costs.total.usage) == ({"m"}, agent.usage)
-        assert agent.costs.subagents.usage == READ.usage + DONE.usage
+        assert agent.costs.subagents.usage == Usage(30_000, 2_000, cache_read_tokens=10_000)
         assert agent.costs.subagents.dollars == pytest.approx(0.41)
         assert (agent.costs.limit, agent.costs.left) == (1.0, pytest.approx(1 - (0.011 + 0.41 + 0.21)))
     options = {"settings": {"models": {**PRICED["models"], "n": PRICED["models"]["m"]}}, "resume": agent.session_id}
