@@ -11,7 +11,7 @@ from wave_agent.agent.model_choice import ModelWishes
 from wave_agent.screen.doctor_view import DoctorView
 from wave_agent.testing import Reply, call
 from wave_agent.testing.model_server import RecordingModelServer
-from wave_agent.workshop.doctor import CheckResult, Subject, examine
+from wave_agent.workshop.doctor import CheckedSession, CheckResult, examine
 
 
 async def test_slash_doctor_shows_problems_first_and_what_to_do(project: Path):
@@ -67,7 +67,7 @@ async def test_a_view_that_is_closed_ends_its_checks(project: Path):
 
 async def test_each_check_is_announced_before_it_is_made(project: Path):
     begun: list[str] = []
-    subject = Subject(cwd=project, wishes=ModelWishes())
-    found = [one.check async for one in examine(subject, begun.append)]
+    session = CheckedSession(cwd=project, wishes=ModelWishes())
+    found = [one.check async for one in examine(session, begun.append)]
     assert begun == ["settings", "hooks", "sandbox", "telemetry", "endpoint"]
     assert {*begun} <= {*found}

@@ -10,7 +10,7 @@ from wave_agent.agent.model_choice import ModelWishes
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.models.apis import APIS
 from wave_agent.text import strip_controls
-from wave_agent.workshop.doctor import CheckResult, Subject, examine
+from wave_agent.workshop.doctor import CheckedSession, CheckResult, examine
 
 
 @click.command()
@@ -25,16 +25,16 @@ def doctor(cwd: str | None, model: str | None, base_url: str | None, api: str | 
     Reads all settings, looks for problems that would keep hooks from starting, and sends the model two short prompts:
     one for an answer, one for a tool call. Exit status 1 if a check fails. On the screen, /doctor does the same.
     """
-    subject = Subject(cwd=cwd, model=model, wishes=ModelWishes(base_url=base_url, api=api))
-    findings = asyncio.run(_all(subject, _silent if as_json else _show))
+    session = CheckedSession(cwd=cwd, model=model, wishes=ModelWishes(base_url=base_url, api=api))
+    findings = asyncio.run(_all(session, _silent if as_json else _show))
     if as_json:
         click.echo(json.dumps([finding._asdict() for finding in findings]))
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-async def _all(subject: Subject, tell: Callable[[CheckResult], None]) -> list[CheckResult]:
+async def _all(session: CheckedSession, tell: Callable[[CheckResult], None]) -> list[CheckResult]:
     findings: list[CheckResult] = []
-    async for finding in examine(subject):
+    async for finding in examine(session):
         findings.append(finding)
         tell(finding)
     return findings

@@ -203,11 +203,11 @@ class Desk:
 
     async def do_doctor(self, _arguments: str) -> None:
         from wave_agent.screen.doctor_view import DoctorView  # lazy, as the next one: loads the linter
-        from wave_agent.workshop.doctor import Subject, examine
+        from wave_agent.workshop.doctor import CheckedSession, examine
 
         agent, options = self._front.agent, self._front.agents.options
-        subject = Subject(cwd=agent.cwd, model=agent.model_name or None, wishes=options.wishes, choice=options)
-        await self._front.view(DoctorView(partial(examine, subject)))
+        session = CheckedSession(cwd=agent.cwd, model=agent.model_name or None, wishes=options.wishes, choice=options)
+        await self._front.view(DoctorView(partial(examine, session)))
 
     async def do_cost(self, _arguments: str) -> None:
         entry = Info("\n".join(cost_lines(self._front.agent)))

@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from wave_agent.screen.cost import shown
 from wave_agent.screen.plain import plain
-from wave_agent.sessions.catalogue import Found, SessionTotals, catalogue, latest, matching, read, totals
+from wave_agent.sessions.catalogue import FoundSession, SessionTotals, catalogue, latest, matching, read, totals
 from wave_agent.sessions.index import SUFFIX
 from wave_agent.text import one_line
 
@@ -42,8 +42,8 @@ class SessionPicker(ModalScreen[str | None]):
         super().__init__()
         self._directory = directory
         self._current = current
-        self._all: list[Found] = []
-        self._found: list[Found] = []
+        self._all: list[FoundSession] = []
+        self._found: list[FoundSession] = []
         self._shown = 0
         self._totals: dict[str, SessionTotals | None] = {}
         self._left = -1
@@ -80,7 +80,7 @@ class SessionPicker(ModalScreen[str | None]):
             await self._take([one for one in new if one.session_id not in already], draw=at % (_BATCH * 16) == 0)
         await self._take([])
 
-    async def _take(self, new: Sequence[Found], *, draw: bool = True) -> None:
+    async def _take(self, new: Sequence[FoundSession], *, draw: bool = True) -> None:
         self._all += [one for one in new if one.session_id != self._current]
         if draw:
             self._all = await asyncio.to_thread(sorted, self._all, reverse=True)
@@ -114,13 +114,13 @@ class SessionPicker(ModalScreen[str | None]):
         reading = "" if self._left == 0 else "; reading …" if self._left < 0 else f"; reading {self._left:,} more …"
         self.query_one(".title", Static).update(plain(f"Sessions of this project: {count}{reading}", "bold"))
 
-    def _chosen(self) -> Found | None:
+    def _chosen(self) -> FoundSession | None:
         at = self.query_one(OptionList).highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
 
     # ---------------------------------------------------------------------------------------------------------- showing
 
-    def _line(self, one: Found) -> Content:
+    def _line(self, one: FoundSession) -> Content:
         parts = [plain(f"{age(one.used):>12}  ", "$muted")]
         if self.size.width >= _NARROW:
             known = self._totals.get(one.session_id)

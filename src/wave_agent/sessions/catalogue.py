@@ -40,7 +40,7 @@ class SessionHead(Struct, frozen=True, array_like=True):
     """The agent whose session it is, if it is another one."""
 
 
-class Found(NamedTuple):
+class FoundSession(NamedTuple):
     """A session in the catalogue."""
 
     mtime_ns: int
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 class Catalogue(NamedTuple):
     """The sessions of a project."""
 
-    known: list[Found]
+    known: list[FoundSession]
     """Latest first."""
     unread: list[tuple[int, str]]
     """Time and id of the others, latest first: `read` tells about them."""
@@ -69,7 +69,7 @@ def catalogue(directory: Path) -> Catalogue:
     listed = list(timed(directory))
     with IndexFile(directory.parents[1], create=False) as index:
         heads = dict(index.heads(directory.name))
-    known: list[Found] = []
+    known: list[FoundSession] = []
     unread: list[tuple[int, str]] = []
     for time, name in listed:
         head = _decoded(heads.get(name))
@@ -80,14 +80,14 @@ def catalogue(directory: Path) -> Catalogue:
     return Catalogue(known, unread)
 
 
-def latest(directory: Path, most: int) -> list[Found]:
+def latest(directory: Path, most: int) -> list[FoundSession]:
     """The latest ones, without reading the rest of the index."""
     first = islice(timed(directory), most)
     read_now = ((time, name, read_head(directory / f"{name}{SUFFIX}")) for time, name in first)
     return [_found(time, name, head) for time, name, head in read_now if head is not None]
 
 
-def read(directory: Path, sessions: Iterable[tuple[int, str]]) -> list[Found]:
+def read(directory: Path, sessions: Iterable[tuple[int, str]]) -> list[FoundSession]:
     """Reads how these sessions begin, and adds that to the index. Leaves out what cannot be read."""
     found = [(time, name, read_head(directory / f"{name}{SUFFIX}")) for time, name in sessions]
     # A session without a prompt may still get one.
@@ -97,7 +97,7 @@ def read(directory: Path, sessions: Iterable[tuple[int, str]]) -> list[Found]:
     return [_found(time, name, head) for time, name, head in found if head is not None]
 
 
-def matching(sessions: Sequence[Found], words: str) -> list[Found]:
+def matching(sessions: Sequence[FoundSession], words: str) -> list[FoundSession]:
     """Those that have every word somewhere: in the prompt, the id, the branch, the date or the agent's name."""
     wanted = words.casefold().split()
     for word in wanted:
@@ -105,9 +105,9 @@ def matching(sessions: Sequence[Found], words: str) -> list[Found]:
     return list(sessions)
 
 
-def _found(time: int, name: str, head: SessionHead) -> Found:
+def _found(time: int, name: str, head: SessionHead) -> FoundSession:
     date = datetime.fromtimestamp(time / 1e9).strftime("%Y-%m-%d %H:%M")
-    return Found(time, name, head, f"{head.prompt}\n{head.branch}\n{name}\n{date}\n{head.host}".casefold())
+    return FoundSession(time, name, head, f"{head.prompt}\n{head.branch}\n{name}\n{date}\n{head.host}".casefold())
 
 
 def _decoded(text: bytes | None) -> SessionHead | None:

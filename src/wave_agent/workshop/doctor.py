@@ -51,7 +51,7 @@ class CheckResult(NamedTuple):
     """What to do about it, if the detail does not say it."""
 
 
-class Subject(Struct, frozen=True, kw_only=True):
+class CheckedSession(Struct, frozen=True, kw_only=True):
     """What is examined: what a session started like this would find."""
 
     cwd: str | os.PathLike[str] | None = None
@@ -61,13 +61,13 @@ class Subject(Struct, frozen=True, kw_only=True):
     """Which settings are read. Its trust is ignored."""
 
 
-async def examine(subject: Subject, begin: Callable[[str], None] = lambda _: None) -> AsyncIterator[CheckResult]:
+async def examine(session: CheckedSession, begin: Callable[[str], None] = lambda _: None) -> AsyncIterator[CheckResult]:
     """The results in the order of the checks. `begin` is told what is checked next."""
     begin("settings")
-    base = subject.choice.in_environment(os.environ)
+    base = session.choice.in_environment(os.environ)
     try:
         choice = replace(base, trust=True)
-        place, home = locate_project(subject.cwd, os.environ, choice)
+        place, home = locate_project(session.cwd, os.environ, choice)
         gathered = await asyncio.to_thread(gather_settings, home, place, choice)
         settings = gathered.settings
     except SettingsError as error:
@@ -95,13 +95,13 @@ async def examine(subject: Subject, begin: Callable[[str], None] = lambda _: Non
         yield await asyncio.to_thread(_sandbox, place, settings)
         # Above, the project's hooks are examined as if it were trusted; where a key goes, only a trusted one says.
         trusted = replace(base, trust=False, project_hooks=False)
-        for finding in await _in_thread(_servers(subject.cwd, home, trusted)) if with_servers else ():
+        for finding in await _in_thread(_servers(session.cwd, home, trusted)) if with_servers else ():
             yield finding
         settings = (await asyncio.to_thread(gather_settings, home, place, trusted)).settings
     begin("telemetry")
     yield await _telemetry(settings)
     begin("endpoint")
-    async for finding in _endpoint(subject, settings, begin):
+    async for finding in _endpoint(session, settings, begin):
         yield finding
 
 
@@ -217,10 +217,12 @@ def _servers(cwd: str | os.PathLike[str] | None, home: Path, choice: SourceChoic
         yield CheckResult("mcp", "failed", f"{tokens} can be read by others: chmod 600 {tokens}")
 
 
-async def _endpoint(subject: Subject, settings: Settings, begin: Callable[[str], None]) -> AsyncIterator[CheckResult]:
-    name = model_name_for(subject.model, settings, os.environ)
+async def _endpoint(
+    session: CheckedSession, settings: Settings, begin: Callable[[str], None]
+) -> AsyncIterator[CheckResult]:
+    name = model_name_for(session.model, settings, os.environ)
     try:
-        endpoint = endpoint_for(subject.wishes, settings, os.environ, model=name)
+        endpoint = endpoint_for(session.wishes, settings, os.environ, model=name)
     except SettingsError as error:
         yield CheckResult("endpoint", "failed", str(error))
         return
