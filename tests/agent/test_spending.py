@@ -85,6 +85,39 @@ async def test_the_summary_of_a_long_conversation_is_paid_for_too(home: Path) ->
 # --------------------------------------------------------------------------------------------------------------- limits
 
 
+async def test_what_was_used_is_known_by_model_and_for_subagents(home: Path) -> None:
+    task = Reply(tool_calls=[call("Task", description="a", prompt="b", subagent_type="explore")], usage=Usage(1000, 10))
+    model = ScriptedModel([task, READ, DONE, DONE, Reply("Hi.", usage=Usage(100, 1))])
+    async with await agent_with(home, model, max_cost=1.0) as agent:
+        await agent.send_message("Look.")
+        assert (agent.costs.models.keys(), agent.costs.total.usage) == ({"m"}, agent.usage)
+        assert agent.costs.subagents.usage == Usage(30_000, 2_000, cache_read_tokens=10_000)
+        assert agent.costs.subagents.dollars == pytest.approx(0.41)
+        assert (agent.costs.limit, agent.costs.left) == (1.0, pytest.approx(1 - (0.011 + 0.41 + 0.21)))
+    options = {"settings": {"models": {**PRICED["models"], "n": PRICED["models"]["m"]}}, "resume": agent.session_id}
+    async with await agent_with(home, model, **options) as agent:
+        agent.model_name = "n"
+        await agent.send_message("Hi.")
+        assert agent.costs.models["n"].usage == Usage(100, 1)
+        assert (agent.costs.limit, agent.costs.left) == (None, None)
+        assert (agent.used_before.requests, agent.used_before.input_tokens) == (4, 51_000)
+
+
+def test_what_hooks_and_agents_of_commands_use_is_known_apart() -> None:
+    spending = Spending(lambda _: Prices(input=10, output=100))
+    child = Spending(lambda _: Prices(input=10, output=100), above=spending)
+    for one in (spending, child):
+        hook = one.for_hook(lambda _: Prices(input=10, output=100))
+        hook.add("small", Usage(1000, 10))
+        one.add_for_hook(hook.total)
+    costs = spending.costs
+    assert costs.models == {}
+    assert costs.hooks.usage == costs.total.usage == Usage(hook_tokens=2020)
+    assert costs.hooks.dollars == pytest.approx(0.022)
+    assert costs.subagents.usage == Usage(hook_tokens=1010)
+    assert costs.others == 0
+
+
 async def test_at_the_limit_no_further_request_is_sent(home: Path) -> None:
     model = ScriptedModel([READ, READ, DONE])
     async with await agent_with(home, model, max_cost=0.3) as agent:

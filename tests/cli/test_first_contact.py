@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from wave_agent.cli.doctor import user_checks
 from wave_agent.cli.requirements import missing_requirement
 from wave_agent.permissions.root_user import root_caution
 from wave_agent.settings.layers import Settings
+from wave_agent.workshop.doctor import user_checks
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = ROOT / "src"

@@ -11,7 +11,7 @@ from wave_agent.models.base import Usage
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import COMMANDS, PROMPTS, parse
 from wave_agent.screen.entries import Info, UserPrompt, Warning_
-from wave_agent.screen.question import Question
+from wave_agent.screen.session_picker import SessionPicker
 from wave_agent.testing import Reply, call
 
 
@@ -65,8 +65,8 @@ async def test_clear_begins_a_new_session_and_resume_brings_the_old_one_back(pro
         assert on.kinds == ["Info"]
         await on.say("second question")
         await on.send("/resume")
-        await on.until(lambda: on.asks(Question) is not None)
-        assert "first question" in on.screen
+        await on.until(lambda: isinstance(on.app.screen, SessionPicker))
+        await on.sees("first question")
         await on.press("enter")
         await on.until(lambda: on.agent.session_id == old)
         await on.idle()
@@ -128,7 +128,7 @@ async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
         assert on.model.requests[0].model == "large"
         await on.send("/cost")
         await on.until(lambda: "$0.16 in total." in last(on))
-        assert "40 of the tokens in came from the server's prompt cache, which saved $0.0400." in last(on)
+        assert "40 of the tokens in (40%) came from the server's prompt cache, which saved $0.0400." in last(on)
         assert "150 of 1,000 tokens" in last(on)
         assert "$0.16" in on.status
         assert "40% cached" in on.status
@@ -137,6 +137,42 @@ async def test_model_and_permissions_and_cost_tell_and_change(project: Path):
         await on.until(lambda: "deny  Bash(rm:*)" in last(on))
         await on.send("/model")
         await on.until(lambda: "The model is large." in last(on))
+
+
+async def test_cost_tells_models_subagents_hooks_and_what_is_left(project: Path):
+    prices = {"prices": {"input": 10, "output": 100, "cacheRead": 1}}
+    judge = {"type": "prompt", "prompt": "Is it fine? $ARGUMENTS", "model": "small"}
+    settings: dict[str, Any] = {"models": {"large": prices, "small": prices}, "hooks": hooks("UserPromptSubmit", judge)}
+    task = call("Task", description="a", prompt="b", subagent_type="explore")
+    fine = Reply('{"ok": true}', usage=Usage(500, 10))
+    replies = [
+        *[fine, Reply(tool_calls=[task], usage=Usage(1000, 10)), Reply("found", usage=Usage(20_000, 10))],
+        *[Reply("hi", usage=Usage(2000, 10, cache_read_tokens=1000)), fine, Reply("ho", usage=Usage(100, 1))],
+    ]
+    options: dict[str, Any] = {"model": "large", "overlays": (settings,), "max_cost": 5.0}
+    async with stage(project, replies, **options) as on:
+        await on.say("Look.")
+        await on.say("/model small")
+        await on.say("Go on.")
+        await on.send("/cost")
+        await on.until(lambda: "in total." in last(on))
+        session = on.agent.session_id
+        assert last(on).splitlines() == [
+            "· 23,100 tokens in, 31 out since this session was opened.",
+            "1,000 of the tokens in (4%) came from the server's prompt cache, which saved $0.0090.",
+            "Of that, subagents used 20,000 tokens in, 10 out, $0.20.",
+            "Besides that, hooks that ask a model used 1,020 tokens, $0.0120.",
+            "By model:",
+            "  large: 23,000 tokens in (1,000 cached), 30 out, $0.22",
+            "  small: 100 tokens in, 1 out, $0.0011",
+            "Context window: 101 tokens.",
+            "$0.24 in total.",
+            "The limit of this session is $5.00 (--max-cost): $4.76 of it left.",
+        ]
+    async with stage(project, resume=session, **options) as on:
+        await on.send("/cost")
+        await on.until(lambda: "in total." in last(on))
+        assert "Before it was resumed: 23,100 tokens in, 31 out, 1,000 from the cache, $0.2" in last(on)
 
 
 async def test_export_writes_markdown_and_does_not_overwrite(project: Path):

@@ -170,3 +170,37 @@ def test_root_is_warned_on_the_screen_if_nothing_would_ask(
     terminal.sees("Say what to do.")
     terminal.sees(f"any · {mode}")
     assert ("You are root" in terminal.screen) is warned
+
+
+def test_the_editor_of_a_hook_gets_the_terminal_and_gives_it_back(
+    terminal: Terminal, project: Path, home: Path, tmp_path: Path
+) -> None:
+    (project / "guard.sh").write_text("exit 0\n")
+    project_settings(project, {"hooks": {"PreToolUse": ["sh ./guard.sh"]}})
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "a line for %s: " "$1"; read line; echo "# $line" >> "$1"\n')
+    editor.chmod(0o755)
+    environment = {"WAVE_HOME": str(home), "PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    # The shell gets the Ctrl-C too, and must stay to tell the status.
+    terminal.start(f"trap : INT; {shlex.quote(str(WAVE))}", project, {**environment, "EDITOR": str(editor)})
+    terminal.sees("Do you trust this project?")
+    terminal.type("t")
+    terminal.sees("Say what to do.")
+    terminal.type("/hooks")
+    terminal.keys("Enter")
+    terminal.sees("e edits, t tests")
+    terminal.type("e")
+    terminal.sees("a line for")
+    assert "e edits" not in terminal.screen
+    terminal.keys("C-c")  # ends the editor, not the conversation
+    terminal.sees("The editor ended by signal 2.")
+    terminal.type("e")
+    terminal.sees("a line for")
+    terminal.type("better")
+    terminal.keys("Enter")
+    terminal.sees("A hook has changed")
+    terminal.type("y")
+    terminal.sees("Sample: PreToolUse")
+    assert (project / "guard.sh").read_text() == "exit 0\n# better\n"
+    terminal.keys("C-q")
+    terminal.sees("status 0")

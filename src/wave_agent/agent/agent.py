@@ -21,7 +21,7 @@ from wave_agent.agent.new_ground import lay_ground
 from wave_agent.agent.options import Effort, Options
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
-from wave_agent.agent.spending import Spending
+from wave_agent.agent.spending import Costs, Spending
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
 from wave_agent.agent.wiring import Ground, make_parts, with_model
 from wave_agent.errors import AgentClosedError, SettingsError
@@ -34,6 +34,7 @@ from wave_agent.models.base import ApiName, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore
+from wave_agent.sessions.transcript import Used
 from wave_agent.settings.layers import Settings
 from wave_agent.settings.places import SourceName
 from wave_agent.settings.sources import Trust
@@ -316,6 +317,16 @@ class Agent:
     def saved_usd(self) -> float:
         """How much of the cost the server's prompt cache saved, as far as prices are known."""
         return self._ground.spending.total.saved
+
+    @property
+    def costs(self) -> Costs:
+        """What was used, by model, by subagents and by hooks, and what is left of the limit."""
+        return self._ground.spending.costs
+
+    @property
+    def used_before(self) -> Used:
+        """What a session that was resumed had used before."""
+        return self._ground.before.used
 
     @property
     def context(self) -> Context:

@@ -1,6 +1,6 @@
 """What a session has used and asked for, what that cost, and whether it may go on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -33,6 +33,24 @@ class Tally(Struct, frozen=True):
         return Tally(self.usage + other.usage, dollars, self.saved + other.saved)
 
 
+class Costs(Struct, frozen=True, kw_only=True):
+    """What a session has used, in parts. Everything but `earlier` since it was opened."""
+
+    total: Tally
+    models: Mapping[str, Tally] = {}
+    """Of each model; hooks are not part of this."""
+    subagents: Tally = Tally()
+    """The part of the total that subagents used."""
+    hooks: Tally = Tally()
+    """What hooks used that asked a model: tokens apart from the others, dollars as part of the total."""
+    others: float | None = 0.0
+    """US dollars that agents spent which commands have started; part of the total."""
+    limit: float | None = None
+    """US dollars that the session may cost."""
+    left: float | None = None
+    """What is left of the limit. None: there is none, or what was spent is unknown."""
+
+
 class Spending:
     """The tallies of a session: in total, and of the current turn."""
 
@@ -51,6 +69,26 @@ class Spending:
         self._above = above
         self.total = Tally()
         self.turn = Tally()
+        self._models: dict[str, Tally] = {}
+        self._subagents = Tally()
+        self._hooks = Tally()
+        self._others: float | None = 0.0
+
+    @property
+    def costs(self) -> Costs:
+        self.refresh()
+        left = None
+        if self.limit is not None and self.total.dollars is not None:
+            left = max(0.0, self.limit - self.total.dollars)
+        return Costs(
+            total=self.total,
+            models=dict(self._models),
+            subagents=self._subagents,
+            hooks=self._hooks,
+            others=self._others,
+            limit=self.limit,
+            left=left,
+        )
 
     def begin_turn(self) -> None:
         self.refresh()
@@ -59,22 +97,25 @@ class Spending:
     def refresh(self) -> None:
         """Count what agents that commands have started spent since."""
         tally = Tally(Usage(), self._shared.take_dollars())
+        self._others = None if self._others is None or tally.dollars is None else self._others + tally.dollars
         self.total += tally
         self.turn += tally
 
     def add(self, model: str, usage: Usage) -> None:
         """Counts one request."""
-        self._count(Tally(usage, *self._costs(model, usage)))
+        self._count(Tally(usage, *self._costs(model, usage)), model)
 
     def add_unreported(self, model: str, estimate: Callable[[], Usage]) -> None:
         """Counts a request for which the server reported no usage. Its cost is unknown; with a limit it is estimated,
         since the limit must end a session with such a server too."""
-        self._count(Tally(Usage(), *((None, 0.0) if self.limit is None else self._costs(model, estimate()))))
+        self._count(Tally(Usage(), *((None, 0.0) if self.limit is None else self._costs(model, estimate()))), model)
 
     def add_for_hook(self, used: Tally) -> None:
         """Counts requests that a hook made: apart from the session's own, but towards the limit."""
         tokens = used.usage.input_tokens + used.usage.output_tokens
-        self._count(Tally(Usage(hook_tokens=tokens), used.dollars, used.saved))
+        tally = Tally(Usage(hook_tokens=tokens), used.dollars, used.saved)
+        self._hooks += tally
+        self._count(tally)
 
     def for_hook(self, prices: Callable[[str], Prices | None]) -> "Spending":
         """For the requests of one hook, which may cost what is left."""
@@ -85,11 +126,17 @@ class Spending:
         prices = self._prices(model)
         return (None, 0.0) if prices is None else (prices.cost(usage), prices.saved(usage))
 
-    def _count(self, tally: Tally) -> None:
+    def _count(self, tally: Tally, model: str | None = None, *, below: bool = False) -> None:
         self.total += tally
         self.turn += tally
+        if model is not None:
+            self._models[model] = self._models.get(model, Tally()) + tally
+        elif below:  # a hook in a subagent
+            self._hooks += tally
+        if below:
+            self._subagents += tally
         if self._above is not None:
-            self._above._count(tally)
+            self._above._count(tally, model, below=True)
         self._shared.add(dollars=tally.dollars)
 
     @property

@@ -2,51 +2,15 @@
 
 import asyncio
 import json
-import os
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
-from http.client import HTTPException
-from pathlib import Path
-from socket import gaierror
-from typing import NamedTuple
-from urllib.error import URLError
+from collections.abc import Callable
 
 import click
 
-from wave_agent.agent.model_choice import ModelWishes, client_of, endpoint_for, model_name_for, with_remembered_api
-from wave_agent.agent.options import locate_project
+from wave_agent.agent.model_choice import ModelWishes
 from wave_agent.cli.options import cwd_option, json_option
-from wave_agent.errors import ModelError, SandboxError, SettingsError, WaveError
-from wave_agent.lint.check import check
 from wave_agent.models.apis import APIS
-from wave_agent.models.base import Model, ModelRequest, Text, ToolCall
-from wave_agent.models.nearby import advice
-from wave_agent.models.tool_call_trial import tool_call_request
-from wave_agent.permissions.root_user import root_caution
-from wave_agent.permissions.sandbox import try_bubblewrap
-from wave_agent.sessions.outbox import waiting
-from wave_agent.settings.layers import Settings
-from wave_agent.settings.mcp_sources import has_servers
-from wave_agent.settings.places import ExtensionKind
-from wave_agent.settings.sources import SourceChoice, gather_settings
-from wave_agent.system.credentials import public_url
-from wave_agent.system.private_files import STORED_LOGINS, make_private, wave_home
-from wave_agent.system.project import Project
 from wave_agent.text import strip_controls
-from wave_agent.workshop.inventory import untrusted
-
-PATIENCE = 60.0
-
-
-_KEEPS_FROM_STARTING = frozenset({"W105", "W110", "W114", "W115", "W116"})
-"""Lint findings that mean a hook cannot run at all."""
-
-
-class CheckResult(NamedTuple):
-    check: str
-    status: str
-    """`ok`, `warning`, `failed` or `skipped`."""
-    detail: str
+from wave_agent.workshop.doctor import CheckedSession, CheckResult, examine
 
 
 @click.command()
@@ -59,240 +23,29 @@ def doctor(cwd: str | None, model: str | None, base_url: str | None, api: str | 
     """Check settings, hooks, sandbox, telemetry, endpoint and model
 
     Reads all settings, looks for problems that would keep hooks from starting, and sends the model two short prompts:
-    one for an answer, one for a tool call. Exit status 1 if a check fails.
+    one for an answer, one for a tool call. Exit status 1 if a check fails. On the screen, /doctor does the same.
     """
-    wishes = ModelWishes(base_url=base_url, api=api)
-    findings = asyncio.run(_examine(cwd, model, wishes, _silent if as_json else _show))
+    session = CheckedSession(cwd=cwd, model=model, wishes=ModelWishes(base_url=base_url, api=api))
+    findings = asyncio.run(_all(session, _silent if as_json else _show))
     if as_json:
         click.echo(json.dumps([finding._asdict() for finding in findings]))
     return 1 if any(finding.status == "failed" for finding in findings) else 0
 
 
-def _show(finding: CheckResult) -> None:
-    mark = {"ok": "ok", "warning": "!!", "failed": "NO", "skipped": "--"}[finding.status]
-    click.echo(f"{mark}  {finding.check:<12} {strip_controls(finding.detail)}")
-
-
-def _silent(_: CheckResult) -> None:
-    pass
-
-
-async def _examine(
-    cwd: str | None, model: str | None, wishes: ModelWishes, tell: Callable[[CheckResult], None]
-) -> list[CheckResult]:
+async def _all(session: CheckedSession, tell: Callable[[CheckResult], None]) -> list[CheckResult]:
     findings: list[CheckResult] = []
-    async for finding in _findings(cwd, model, wishes):
+    async for finding in examine(session):
         findings.append(finding)
         tell(finding)
     return findings
 
 
-async def _findings(cwd: str | None, model: str | None, wishes: ModelWishes) -> AsyncIterator[CheckResult]:
-    try:
-        choice = SourceChoice(trust=True).in_environment(os.environ)
-        place, home = locate_project(cwd, os.environ, choice)
-        gathered = gather_settings(home, place, choice)
-        settings = gathered.settings
-    except SettingsError as error:
-        yield CheckResult("settings", "failed", str(error))
-        settings, home, place, with_servers = Settings(), None, None, False
-    else:
-        with_servers = has_servers(gathered, place, home, choice)
-        yield CheckResult("settings", "ok", f"{len(gathered.sources)} read, project {place.directory}")
-    for finding in user_checks(os.geteuid(), settings):
-        yield finding
-    if home is not None:
-        yield await asyncio.to_thread(_home, home)
-        if settings.upload is not None:
-            yield await asyncio.to_thread(_uploads, home, settings.upload)
-    for issue in settings.issues:
-        yield CheckResult("settings", "failed" if issue.broken else "warning", str(issue))
-    yield CheckResult("hooks", "ok", f"{len(settings.hooks.hooks)} defined")
-    for finding in () if home is None or place is None else _extensions(home, place):
-        yield finding
-    if home is not None and place is not None:
-        for finding in _hook_problems(home, place):
-            yield finding
-        yield await asyncio.to_thread(_sandbox, place, settings)
-        for finding in _servers(cwd, home) if with_servers else ():
-            yield finding
-        # Above, the project's hooks are examined as if it were trusted; where a key goes, only a trusted one says.
-        settings = gather_settings(home, place, SourceChoice(project_hooks=False).in_environment(os.environ)).settings
-    yield await _telemetry(settings)
-    async for finding in _endpoint(model, wishes, settings):
-        yield finding
+def _show(finding: CheckResult) -> None:
+    mark = {"ok": "ok", "warning": "!!", "failed": "NO", "skipped": "--"}[finding.status]
+    click.echo(f"{mark}  {finding.check:<12} {strip_controls(finding.detail)}")
+    if finding.fix:
+        click.echo(f"{'':<17}{strip_controls(finding.fix)}")
 
 
-def user_checks(uid: int, settings: Settings) -> Iterator[CheckResult]:
-    """What the agent's commands may do depends on the user who starts it."""
-    if uid == 0:
-        danger = root_caution(uid, settings.default_mode, sandbox=False)
-        words = "you are root: the agent's commands can change the whole machine. Use another user or --sandbox."
-        yield CheckResult("user", "warning", danger or words)
-
-
-def _uploads(home: Path, url: str) -> CheckResult:
-    from wave_agent.sessions.uploads import UploadError, destination  # lazy: few sessions are collected
-
-    left = waiting(home)
-    where = f"finished sessions go to {public_url(url)}" + (f"; waiting: {len(left)}" if left else "")
-    try:
-        destination(url)
-    except UploadError as error:
-        return CheckResult("uploads", "failed", f"{where}: {error}")
-    if error := next((one.error for one in left.values() if one.error), ""):
-        return CheckResult("uploads", "warning", f"{where} ({error})")
-    return CheckResult("uploads", "ok", where)
-
-
-async def _telemetry(settings: Settings) -> CheckResult:
-    from wave_agent.cli.telemetry_check import check_telemetry  # lazy: loads what telemetry needs
-
-    return CheckResult("telemetry", *await check_telemetry(settings))
-
-
-def _home(home: Path) -> CheckResult:
-    """Sessions and trust are stored there."""
-    try:
-        make_private(home)
-        with tempfile.TemporaryFile(dir=home):
-            return CheckResult("home", "ok", f"{home} can be written")
-    except OSError as error:
-        problem = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a writable directory."
-        return CheckResult("home", "failed", problem)
-
-
-def _extensions(home: Path, project: Project) -> Iterator[CheckResult]:
-    """How many agents, skills and commands a session would have, and what keeps others from being used."""
-    try:
-        gathered = gather_settings(home, project, SourceChoice(trust=_trusts_hooks).in_environment(os.environ))
-    except SettingsError:  # reported above
-        return
-    if (found := gathered.extensions) is None:
-        return
-    from wave_agent.settings.session_agents import session_agents  # lazy: many projects have none
-
-    agents = session_agents(gathered)
-    numbers = {kind: len(found.of(kind)) for kind in ExtensionKind} | {ExtensionKind.AGENTS: len(agents.definitions)}
-    counts = [f"{number} {_kind(kind, number)}" for kind, number in numbers.items() if number]
-    yield CheckResult("extensions", "ok", ", ".join(counts) or "none can be used")
-    for notice in (*found.notices, *agents.notices):
-        yield CheckResult("extensions", "warning", notice)
-
-
-def _kind(kind: ExtensionKind, number: int) -> str:
-    return kind.value.removesuffix("s") if number == 1 else kind.value
-
-
-def _trusts_hooks(_hooks: object, _alarms: object) -> bool:
-    """Only to see what else is not trusted."""
-    return True
-
-
-def _hook_problems(home: Path, project: Project) -> Iterator[CheckResult]:
-    """Problems that keep hooks from starting, found without running them. `wave hooks lint` finds more."""
-    for one in check(project.directory, home, levels=project.levels).findings:
-        if one.code in _KEEPS_FROM_STARTING:
-            yield CheckResult("hooks", "failed", f"{one.file}:{one.line}: {one.reason} ({one.code})")
-    for hook, why in untrusted(home, project):
-        place = f"{hook.source}:{hook.line}"
-        yield CheckResult(
-            "hooks", "warning", f"{place}: {hook.name} on {hook.event}: {why}. Review it: wave hooks trust"
-        )
-
-
-def _sandbox(project: Project, settings: Settings) -> CheckResult:
-    """Whether `--sandbox` would work here, and what it would permit."""
-    try:
-        try_bubblewrap(os.environ, distrusted=(project.directory,))
-    except SandboxError as error:
-        return CheckResult("sandbox", "skipped", f"not available: {' '.join(str(error).split())}")
-    network = settings.sandbox_network
-    reach = ("on" if network else "off") if not isinstance(network, tuple) else f"only {', '.join(network) or 'none'}"
-    return CheckResult("sandbox", "ok", f"--sandbox works here; network: {reach} (sandbox.network)")
-
-
-def _servers(cwd: str | None, home: Path) -> Iterator[CheckResult]:
-    """MCP servers: what keeps one from starting, found without starting any."""
-    from wave_agent.cli.mcp.overview import EXTRA, counted, has_extra, overview  # lazy: most projects have none
-
-    try:
-        found = overview(cwd)
-    except SettingsError as error:
-        yield CheckResult("mcp", "failed", str(error))
-        return
-    ready = [row.name for row in found.rows if row.may_start]
-    if ready and has_extra():
-        yield CheckResult("mcp", "ok", f"{counted(len(ready), 'server')} may start: {', '.join(ready)}")
-    elif found.rows and not has_extra():
-        yield CheckResult("mcp", "failed", f"MCP servers need an extra: {EXTRA}")
-    for issue in found.configured.issues:
-        yield CheckResult("mcp", "failed" if issue.broken else "warning", str(issue))
-    for row in found.rows:
-        if row.detail and row.state != "extra missing":
-            yield CheckResult("mcp", "warning", f"{row.name}: {row.detail}")
-    tokens = home / STORED_LOGINS
-    if tokens.exists() and tokens.stat().st_mode & 0o077:
-        yield CheckResult("mcp", "failed", f"{tokens} can be read by others: chmod 600 {tokens}")
-
-
-async def _endpoint(model: str | None, wishes: ModelWishes, settings: Settings) -> AsyncIterator[CheckResult]:
-    name = model_name_for(model, settings, os.environ)
-    try:
-        endpoint = endpoint_for(wishes, settings, os.environ, model=name)
-    except SettingsError as error:
-        yield CheckResult("endpoint", "failed", str(error))
-        return
-    if endpoint is None:
-        nearby = advice(os.environ)
-        yield CheckResult(
-            "endpoint", "failed", f"not set: run wave setup, or set WAVE_BASE_URL and WAVE_MODEL. {nearby}"
-        )
-        return
-    shown = public_url(endpoint.url)
-    endpoint = with_remembered_api(endpoint, wave_home(os.environ))
-    client = client_of(endpoint, settings, os.environ)
-    try:
-        yield CheckResult("endpoint", "ok", f"{shown} ({endpoint.api}) answers 200{_some(await client.models())}")
-    except (OSError, ValueError, HTTPException, ModelError) as error:
-        why = error.reason if isinstance(error, URLError) else error
-        if isinstance(why, ConnectionError | TimeoutError | gaierror):
-            yield CheckResult("endpoint", "warning", f"{shown} cannot be reached: {(why.strerror or str(why)).lower()}")
-        else:
-            yield CheckResult("endpoint", "warning", f"{shown} does not list its models: {error}")
-    if not name:
-        yield CheckResult("model", "failed", "not set: run wave setup, set WAVE_MODEL or use --model")
-        return
-    try:
-        async with asyncio.timeout(PATIENCE):
-            yield await _answers(client, name)
-            yield await _calls(client, name)
-    except TimeoutError:
-        yield CheckResult("model", "failed", f"{name} did not answer within {PATIENCE:g} s")
-    except (ModelError, WaveError) as error:
-        yield CheckResult("model", "failed", str(error))
-    finally:
-        await client.close()
-
-
-async def _answers(client: Model, name: str) -> CheckResult:
-    request = ModelRequest(model=name, messages=[{"role": "user", "content": "Answer with the single word: ready"}])
-    text = "".join([delta.text async for delta in client.stream(request) if isinstance(delta, Text)])
-    words = " ".join(text.split())[:60]
-    return CheckResult("model", "ok", f"{name} says: {words}" if words else f"{name} answers, though with no text")
-
-
-async def _calls(client: Model, name: str) -> CheckResult:
-    calls = [delta async for delta in client.stream(tool_call_request(name)) if isinstance(delta, ToolCall)]
-    if not calls:
-        return CheckResult(
-            "tools", "warning", f"{name} made no tool call when asked to: the agent may not work well with it"
-        )
-    return CheckResult("tools", "ok", f"{name} calls tools")
-
-
-def _some(names: list[str]) -> str:
-    if not names:
-        return ""
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f"; models: {', '.join(names[:4])}{more}"
+def _silent(_: CheckResult) -> None:
+    pass

@@ -41,6 +41,11 @@ class Agents:
         """The session to start with; None for a new one."""
         return self._options.resume
 
+    @property
+    def options(self) -> Options:
+        """Those that every agent of this screen is created with."""
+        return self._options
+
     def trust(self) -> None:
         """Trust the project for this run."""
         self._options = replace(self._options, trust=True)

@@ -1,6 +1,7 @@
 """The screen app: assembles the widgets and routes keys, events and prompts. Contains no agent logic."""
 
 import asyncio
+import signal
 import webbrowser
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.screen import ModalScreen
 from textual.worker import Worker
 
 from wave_agent.agent.agent import Agent
@@ -30,7 +32,6 @@ from wave_agent.screen.diff import change_of
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
-from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
 from wave_agent.screen.mcp_view import mentionable, target_of
@@ -100,6 +101,8 @@ class WaveApp(App[int]):
         self._shell: UserShell | None = None
         self._left: list[asyncio.Task[None]] = []
         self._last_interrupt = float("-inf")
+        self.editing = False
+        """The terminal belongs to the user's editor."""
         self.custom: Mapping[str, ExtensionFile] = {}
         project = transcripts(agents.home, agents.project)
         self._box = PromptBox(History(project / "history"), FileIndex(agents.place.start), self._candidates)
@@ -229,6 +232,10 @@ class WaveApp(App[int]):
         return self._agent
 
     @property
+    def agents(self) -> Agents:
+        return self._agents
+
+    @property
     def open_agent(self) -> Agent | None:
         """None until the trust question is answered."""
         return self._agent
@@ -259,8 +266,34 @@ class WaveApp(App[int]):
                 if following:
                     self._conversation.follow()
 
-    async def view(self, screen: HooksView) -> None:
+    async def view(self, screen: ModalScreen[Any]) -> None:
         await self.push_screen(screen)
+
+    async def choose(self, screen: ModalScreen[str | None]) -> str | None:
+        """What the user chooses there."""
+        return await self.push_screen_wait(screen)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._environment
+
+    async def edit(self, words: Sequence[str]) -> int:
+        """Give the terminal to the user's editor. The exit status. Raises `WaveError`."""
+        from wave_agent.screen.editor import run_editor  # lazy: rarely used
+
+        self.editing = True
+        try:
+            return await run_editor(self, words, self._environment, self.agent.project)
+        finally:
+            self.editing = False
+
+    def bell(self) -> None:
+        if not self.editing:  # the terminal belongs to the editor
+            super().bell()
+
+    def end_by_signal(self, number: int, status: int) -> None:
+        if not (self.editing and number == signal.SIGINT):  # Ctrl-C is for the editor
+            self.exit(status)
 
     def go_along(self, attachment: Attachment) -> None:
         self._errands.along.append(attachment)

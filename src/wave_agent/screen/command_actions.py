@@ -2,26 +2,30 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from textual.screen import ModalScreen
 
 from wave_agent.agent.agent import Agent
 from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
+from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.commands import COMMANDS, meaning_of
-from wave_agent.screen.cost import shown
+from wave_agent.screen.cost import cost_lines
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.extensions_view import extension_rows
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
 from wave_agent.screen.mcp_view import OFFER, ToolsQuestion, server_row
-from wave_agent.screen.plain import plain
-from wave_agent.screen.question import Choice, Question
+from wave_agent.screen.question import Question
 from wave_agent.screen.theme import THEMES, Preference
-from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
+from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions, transcript_ids
 from wave_agent.sessions.masking import masked
+from wave_agent.sessions.transcript import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.places import ExtensionKind
 from wave_agent.text import one_line
@@ -39,13 +43,19 @@ class CommandScreen(Protocol):
     @property
     def agent(self) -> Agent: ...
     @property
+    def agents(self) -> Agents: ...
+    @property
     def trace(self) -> list[tuple[float, HookRun]]: ...
     @property
     def custom(self) -> Mapping[str, ExtensionFile]: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
 
+    async def edit(self, words: Sequence[str]) -> int: ...
     async def say(self, entry: Entry) -> None: ...
     async def ask(self, question: Question) -> str | None: ...
-    async def view(self, screen: HooksView) -> None: ...
+    async def view(self, screen: ModalScreen[Any]) -> None: ...
+    async def choose(self, screen: ModalScreen[str | None]) -> str | None: ...
     async def change_session(self, resume: str | None, source: str) -> None: ...
     def go_along(self, attachment: Attachment) -> None: ...
     def use_theme(self, name: str) -> None: ...
@@ -123,12 +133,16 @@ class Desk:
         elif arguments:
             await self._warn("Use /hooks to list hooks, /hooks trace to see their runs.")
         else:
-            rows = [defined(hook) for hook in agent.settings.hooks.hooks]
+            from wave_agent.screen.hook_bench import KEYS as BENCH_KEYS  # lazy: loads the linter
+            from wave_agent.screen.hook_bench import HookBench
+
+            hooks = agent.settings.hooks.hooks
+            rows = [defined(hook) for hook in hooks]
             count = agent.hooks_left_out
             out = f"{'1 hook' if count == 1 else f'{count} hooks'} of the project skipped" if count else ""
-            title = f"Hooks of this session{f' ({out})' if out else ''}. Esc closes"
+            title = f"Hooks of this session{f' ({out})' if out else ''}. {BENCH_KEYS if rows else 'Esc closes'}"
             empty = f"No hooks: the project's {count} were skipped." if out else ""
-            await self._front.view(HooksView(title, rows, empty or "No hooks."))
+            await self._front.view(HookBench(self._front, hooks, title, rows, empty or "No hooks."))
 
     async def do_mcp(self, arguments: str) -> None:
         servers = self._front.agent.mcp
@@ -178,27 +192,27 @@ class Desk:
             await self._warn(str(error))
 
     async def _choose_session(self) -> str | None:
-        found = [one for one in await self._sessions() if one.session_id != self._front.agent.session_id]
-        if not found:
+        from wave_agent.screen.session_picker import SessionPicker  # lazy: loads SQLite
+
+        agent = self._front.agent
+        directory = transcripts(agent.home, agent.project)
+        if not await asyncio.to_thread(transcript_ids, directory) - {agent.session_id}:
             await self._tell("There is no other session in this project.")
             return None
-        choices = [Choice(one.session_id, f"{_when(one)}  {_prompt(one)}") for one in found[:_LISTED]]
-        return await self._front.ask(Question("Which session?", plain("Latest first. Esc cancels."), choices))
+        return await self._front.choose(SessionPicker(directory, agent.session_id))
+
+    async def do_doctor(self, _arguments: str) -> None:
+        from wave_agent.screen.doctor_view import DoctorView  # lazy, as the next one: loads the linter
+        from wave_agent.workshop.doctor import CheckedSession, examine
+
+        agent, options = self._front.agent, self._front.agents.options
+        session = CheckedSession(cwd=agent.cwd, model=agent.model_name or None, wishes=options.wishes, choice=options)
+        await self._front.view(DoctorView(partial(examine, session)))
 
     async def do_cost(self, _arguments: str) -> None:
-        agent = self._front.agent
-        usage, context = agent.usage, agent.context
-        lines = [f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out since this session was opened."]
-        if context.used is not None:
-            of = f" of {context.window:,}" if context.window else ""
-            lines.append(f"Context window: {context.used:,}{of} tokens.")
-        if usage.cache_read_tokens:
-            saved = f", which saved {shown(agent.saved_usd)}" if agent.saved_usd > 0 else ""
-            lines.append(f"{usage.cache_read_tokens:,} of the tokens in came from the server's prompt cache{saved}.")
-        dollars, prices = agent.cost_usd, f"models.{agent.model_name or 'NAME'}.prices"
-        unknown = f"The cost is unknown: set {prices} in your settings."
-        lines.append(f"{shown(dollars)} in total." if dollars is not None else unknown)
-        await self._tell(*lines)
+        entry = Info("\n".join(cost_lines(self._front.agent)))
+        entry.opened = True  # several models need more lines than are shown otherwise
+        await self._front.say(entry)
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent

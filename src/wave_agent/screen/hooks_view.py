@@ -83,7 +83,12 @@ class HooksView(ModalScreen[None]):
             self.query_one(OptionList).focus()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self.query_one(".details", Static).update(self._rows[event.option_index].details)
+        if event.option_list is self.query_one(OptionList):
+            self.show(event.option_index)
+
+    def show(self, at: int) -> None:
+        """The details of a row."""
+        self.query_one(".details", Static).update(self._rows[at].details)
 
     def action_close(self) -> None:
         self.dismiss(None)

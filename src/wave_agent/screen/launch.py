@@ -50,7 +50,7 @@ async def _run(options: Callable[[], Options], *, debug_hooks: bool) -> int:
         garbage_collection.settle()
         loop = asyncio.get_running_loop()
         for number, status in SIGNALS.items():
-            loop.add_signal_handler(number, app.exit, status)
+            loop.add_signal_handler(number, app.end_by_signal, number, status)
         status = await app.run_async()
     finally:
         await app.shut_down()

@@ -61,16 +61,21 @@ ACCEPT, REFUSE = "accept", "refuse"
 
 
 class ChangedFiles(Question):
-    """Asked during a session when a hook did not run because its files changed. None refuses."""
+    """Asked during a session when a hook did not run because its files changed, or when the user has changed one in an
+    editor. None refuses."""
 
-    def __init__(self, project: str, changes: Mapping[str, str | None]) -> None:
+    def __init__(self, project: str, changes: Mapping[str, str | None], *, by_user: bool = False) -> None:
         heading = "A hook did not run, and the action it guards was denied, because these trusted files have changed:"
+        if by_user:
+            heading = "These files of a hook are no longer what you trusted. Until you agree, the hook does not run:"
         lines = [plain(project, "bold"), plain(""), plain(heading)]
         lines += [plain(f"  {name}: {'deleted' if digest is None else 'changed'}") for name, digest in changes.items()]
         choices = (
             Choice(
                 REFUSE,
-                "I did not change them: hooks that need them stay off, and the actions they guard are denied",
+                "No: hooks that need them stay off, and the actions they guard are denied"
+                if by_user
+                else "I did not change them: hooks that need them stay off, and the actions they guard are denied",
                 "n",
             ),
             Choice(ACCEPT, "I have reviewed them: use them as they are now, in this session", "y"),

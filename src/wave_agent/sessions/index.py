@@ -220,7 +220,7 @@ def summary_of(path: Path) -> SessionSummary | None:
         facts = path.stat()
         with path.open("rb") as file:
             first = file.readline()
-            prompt = _first_prompt(chain([first], file))
+            prompt = next((text for line in chain([first], file) if (text := prompt_in(line))), "")
     except OSError:
         return None
     return SessionSummary(
@@ -246,10 +246,9 @@ def _fact(line: bytes, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _first_prompt(lines: Iterator[bytes] | Any) -> str:
-    for line in lines:
-        if b'"type":"user"' not in line:
-            continue
+def prompt_in(line: bytes) -> str:
+    """The prompt of the user that this line of a transcript holds; empty if it holds none."""
+    if b'"type":"user"' in line:
         with suppress(ValueError, KeyError, TypeError):
             record = cast(dict[str, Any], json.loads(line))
             content: Any = record["message"]["content"]

@@ -29,7 +29,12 @@ CREATE TABLE IF NOT EXISTS sessions (
     mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, UNIQUE (project, id));
 CREATE INDEX IF NOT EXISTS by_time ON sessions (project, mtime_ns, id, size);
 CREATE TABLE IF NOT EXISTS tallies (number INTEGER PRIMARY KEY, tally BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS heads (number INTEGER PRIMARY KEY, head BLOB NOT NULL);
+CREATE TRIGGER IF NOT EXISTS forget_head AFTER DELETE ON sessions BEGIN
+    DELETE FROM heads WHERE number = OLD.number;
+END;
 """
+"""`heads` came later: a version that does not know it still deletes what a deleted session said, by the trigger."""
 _PUT = """
 INSERT INTO sessions (project, id, mtime_ns, size) VALUES (?, ?, ?, ?)
 ON CONFLICT (project, id) DO UPDATE SET mtime_ns = excluded.mtime_ns, size = excluded.size RETURNING number
@@ -88,6 +93,26 @@ class IndexFile:
             for mtime_ns, name, size, tally in page:
                 yield IndexedSession(name, Stamp(mtime_ns, size), tally)
             last = page[-1][0], page[-1][1]
+
+    def heads(self, project: str) -> Iterator[tuple[str, bytes]]:
+        """Id and beginning of its sessions, as far as they were read."""
+        yield from self._read("SELECT id, head FROM sessions JOIN heads USING (number) WHERE project = ?", project)
+
+    def put_heads(self, project: str, heads: Iterable[tuple[str, int, bytes]]) -> None:
+        """Id, time of the last use and beginning. The time only counts for a session that is not known yet."""
+
+        def write(connection: sqlite3.Connection) -> None:
+            for name, mtime_ns, head in heads:
+                connection.execute(
+                    "INSERT OR IGNORE INTO sessions (project, id, mtime_ns, size) VALUES (?, ?, ?, -1)",
+                    (project, name, mtime_ns),
+                )
+                connection.execute(
+                    "INSERT OR REPLACE INTO heads SELECT number, ? FROM sessions WHERE project = ? AND id = ?",
+                    (head, project, name),
+                )
+
+        self._write(write)
 
     def used_before(self, mtime_ns: int) -> list[tuple[str, str]]:
         """Project and id of the known sessions that were not used since."""

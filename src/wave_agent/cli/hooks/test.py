@@ -13,20 +13,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wave_agent.agent.foundation import Foundation, lay_foundation
-from wave_agent.agent.hook_runners import hook_runner_for
 from wave_agent.agent.options import Options, locate_project
 from wave_agent.cli.hooks.options import in_dialect, json_object, object_in_file, read_as, with_mode, with_settings
 from wave_agent.cli.hooks.report import case_lines, difference_lines, no_hooks, rehearsal_lines, rehearsal_to_dict
 from wave_agent.cli.hooks.servers import HookServers
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import UntrustedHooksError
-from wave_agent.hooks.python_guard import PythonGuard
 from wave_agent.hooks.runners.thinking import NoThinker, Thinker
-from wave_agent.rules.rule import Places
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import without_credentials
 from wave_agent.text import strip_controls
 from wave_agent.tools.registry import every_tool
+from wave_agent.workshop.bench import bench_of
 from wave_agent.workshop.cases import (
     SUFFIXES,
     WORDS,
@@ -38,7 +36,7 @@ from wave_agent.workshop.cases import (
     run_case,
 )
 from wave_agent.workshop.sample_events import Subject, SubjectError, check_tool, event_named, hooks_named, subject
-from wave_agent.workshop.trial import Bench, ProjectJudge, Rehearsal
+from wave_agent.workshop.trial import Bench, Rehearsal
 
 
 class TestOptions(Struct, frozen=True, kw_only=True):
@@ -142,7 +140,11 @@ def test(
             click.echo(strip_controls(f"note: {notice}"), err=True)
         with tempfile.TemporaryDirectory(prefix="wave-hooks-") as outputs:
             servers = HookServers(foundation)
-            bench = bench_of(foundation, Path(outputs), servers, ask=ask)
+            bench = bench_of(
+                foundation,
+                ask_server=servers.ask,
+                open_thinker=lambda: _thinker(foundation, Path(outputs)) if ask else NoThinker(_NOT_ASKED),
+            )
             bench = replace(bench, hooks=read_as(bench.hooks, dialect))
             if are_files[0]:
                 return servers.run(lambda: _test_files(what, bench, jobs, as_json=as_json))
@@ -151,36 +153,6 @@ def test(
         raise click.UsageError(f"{error}.") from None
     except CaseFileError as error:
         raise click.UsageError(str(error)) from None
-
-
-def bench_of(foundation: Foundation, outputs: Path, servers: HookServers, *, ask: bool = False) -> Bench:
-    """A project's hooks, ready for a trial. `ask`: they may ask models. `outputs` is for long texts of tools."""
-    settings = foundation.settings
-    python = PythonGuard(foundation.project, foundation.home, foundation.hook_environment)
-    return Bench(
-        hooks=settings.hooks.hooks,
-        environment=foundation.environment,
-        settings_env=settings.env,
-        max_stop_blocks=settings.max_stop_blocks,
-        why_refused=python.after(foundation.gathered.trust.problem),
-        own_environment=python.environment,
-        runner=hook_runner_for(
-            settings,
-            foundation.hook_environment,
-            ask_server=servers.ask,
-            open_thinker=lambda: _thinker(foundation, outputs) if ask else NoThinker(_NOT_ASKED),
-        ),
-        left_out=foundation.gathered.left_out,
-        tools={tool.name: tool for tool in every_tool()},
-        judge=ProjectJudge(
-            places=Places(foundation.project, os.path.expanduser("~"), foundation.place.start),
-            rules=settings.rules,
-            mode=foundation.mode,
-            directories=foundation.directories,
-            protected=foundation.protected,
-            environment=foundation.environment,
-        ),
-    )
 
 
 _NOT_ASKED = 'no model is asked here; give an answer (--answer, or "answer" in a case), or use --ask'

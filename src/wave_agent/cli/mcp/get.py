@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from wave_agent.cli.mcp.arguments import name_argument
+from wave_agent.cli.mcp.connecting import row_of, tool_lines
 from wave_agent.cli.mcp.options import shown_entry
-from wave_agent.cli.mcp.overview import Overview, ServerRow, counted, overview, target_of, tool_lines
 from wave_agent.cli.options import cwd_option, json_option, secrets_option
-from wave_agent.mcp.secrets import unfilled
+from wave_agent.mcp.secrets import target_of, unfilled
 from wave_agent.mcp.values import Server, ServerTransport
 from wave_agent.text import strip_controls
+from wave_agent.workshop.server_overview import Overview, ServerRow, counted, overview
 
 
 @click.command()
@@ -28,7 +29,7 @@ def get(name: str, verbose: bool, show_secrets: bool, cwd: str | None, as_json: 
     Values of variables and headers are hidden.
     """
     found = overview(cwd)
-    row = found.row(name)
+    row = row_of(found, name)
     entry: Mapping[str, Any] = {} if row.server is None else _entry(row.server, secrets=show_secrets)
     if as_json:
         click.echo(json.dumps({**row.to_dict(), "entry": entry}))

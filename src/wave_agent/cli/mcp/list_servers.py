@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import click
 from msgspec.structs import replace
 
-from wave_agent.cli.mcp.overview import Overview, ServerRow, connected, open_host, overview, target_of
+from wave_agent.cli.mcp.connecting import connected, open_host
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.cli.tables import table
 from wave_agent.mcp.pins import offered
+from wave_agent.mcp.secrets import target_of
 from wave_agent.mcp.values import LoginNeededError, McpError, McpHost
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import one_line, strip_controls
+from wave_agent.workshop.server_overview import Overview, ServerRow, overview
 
 _FAILED = ("failed", "needs a login", "program missing")
 

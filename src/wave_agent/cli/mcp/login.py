@@ -8,11 +8,12 @@ import webbrowser
 import click
 
 from wave_agent.cli.mcp.arguments import name_argument
-from wave_agent.cli.mcp.overview import open_host, overview
+from wave_agent.cli.mcp.connecting import open_host, startable
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.mcp.values import ServerTransport
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import strip_controls
+from wave_agent.workshop.server_overview import overview
 
 
 @click.command()
@@ -28,7 +29,7 @@ def login(name: str, no_browser: bool, cwd: str | None, as_json: bool) -> int:
     """
     require_no_agent(os.environ, "wave mcp login")
     found = overview(cwd)
-    server = found.startable(name)
+    server = startable(found, name)
     if server.entry.transport is ServerTransport.STDIO:
         raise click.UsageError(f"{name} is a program: it has no login here. Give it its key with --env.")
 

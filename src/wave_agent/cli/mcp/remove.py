@@ -8,11 +8,11 @@ import click
 
 from wave_agent.cli.mcp.arguments import name_argument
 from wave_agent.cli.mcp.options import scope_option, server_files, unknown_server
-from wave_agent.cli.mcp.overview import overview
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import SettingsError
 from wave_agent.mcp.server_files import ServerFile
 from wave_agent.system.ancestry import require_no_agent
+from wave_agent.workshop.server_overview import overview
 
 
 @click.command()

@@ -5,9 +5,9 @@ from contextlib import suppress
 import click
 from click.shell_completion import CompletionItem
 
-from wave_agent.cli.mcp.overview import ServerRow, overview
 from wave_agent.errors import WaveError
 from wave_agent.text import one_line
+from wave_agent.workshop.server_overview import ServerRow, overview
 
 
 def complete_server(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

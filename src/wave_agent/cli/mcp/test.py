@@ -12,13 +12,14 @@ import msgspec
 
 from wave_agent.cli.hooks.options import json_object
 from wave_agent.cli.mcp.arguments import name_argument
-from wave_agent.cli.mcp.overview import connected, counted, open_host, overview, tool_lines, tools_of
+from wave_agent.cli.mcp.connecting import connected, open_host, startable, tool_lines, tools_of
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.cli.tables import milliseconds
 from wave_agent.mcp.pins import Offered, offered
 from wave_agent.mcp.values import McpError, McpHost, McpResult, Server, ServerListing
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.text import did_you_mean, one_line, strip_controls
+from wave_agent.workshop.server_overview import counted, overview
 
 
 @click.command()
@@ -40,7 +41,7 @@ def test(*, name: str, tool: str | None, arguments: str | None, verbose: bool, c
     """
     require_no_agent(os.environ, "wave mcp test")
     found = overview(cwd)
-    server = found.startable(name)
+    server = startable(found, name)
     given = json_object(arguments, "JSON") if arguments is not None else {}
 
     async def run() -> int:

@@ -12,28 +12,20 @@ import click
 from msgspec import Struct
 
 from wave_agent.cli.mcp.arguments import names_argument
-from wave_agent.cli.mcp.overview import (
-    Overview,
-    ServerRow,
-    connected,
-    counted,
-    new_host,
-    overview,
-    target_of,
-    tool_lines,
-    tools_of,
-)
+from wave_agent.cli.mcp.connecting import connected, new_host, row_of, tool_lines, tools_of
 from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import SettingsError
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.identity import Binding
 from wave_agent.mcp.pins import Offered, Pins, offered
+from wave_agent.mcp.secrets import target_of
 from wave_agent.mcp.servers import WaitingServer
 from wave_agent.mcp.values import McpError, McpHost, Server, ServerListing, ServerTransport
 from wave_agent.sessions.masking import mask
 from wave_agent.system.ancestry import require_no_agent
 from wave_agent.system.presence import at_terminal, doubt
 from wave_agent.text import one_line, reveal, strip_controls
+from wave_agent.workshop.server_overview import Overview, ServerRow, counted, overview
 
 _FILES = 12
 """Files that are listed by name."""
@@ -87,7 +79,7 @@ def trust(
     _require_person(found, "revoked" if revoke else "given")
     if revoke:
         return _revoke(found, names, as_json=as_json)
-    rows = [found.row(name) for name in names] or [row for row in found.rows if _waits(row)]
+    rows = [row_of(found, name) for name in names] or [row for row in found.rows if _waits(row)]
     if not rows:
         click.echo(json.dumps({"servers": []}) if as_json else "Nothing waits for your review.")
         return 0

@@ -1,26 +1,21 @@
-"""All configured servers with their state, without starting any."""
+"""All configured MCP servers with their state, without starting any."""
 
 import os
 import shutil
-import sys
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import click
 from msgspec import Struct
 
 from wave_agent.agent.options import locate_project
-from wave_agent.cli.mcp.options import unknown_server
 from wave_agent.mcp.cache import LastFailure, ListingCache
 from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.pins import Offered, offered
 from wave_agent.mcp.secrets import target_of
 from wave_agent.mcp.servers import Configured, RefusedServer, WaitingServer, configured_servers
-from wave_agent.mcp.values import McpError, McpHost, Server, ServerListing
+from wave_agent.mcp.values import Server
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.project import Project
 from wave_agent.text import one_line
@@ -28,8 +23,6 @@ from wave_agent.text import one_line
 EXTRA = "pip install 'wave-agent[mcp]'"
 WAITING = ("needs consent", "changed", "variable unset")
 """States of a server that does not start before the user has done something about it."""
-PATIENCE = 30.0
-"""Seconds to connect to a server that a person waits for."""
 
 
 class ServerRow(Struct, frozen=True, kw_only=True):
@@ -86,24 +79,10 @@ class Overview(Struct, frozen=True, kw_only=True):
     def cache(self) -> ListingCache:
         return ListingCache(self.home, self.project.directory)
 
-    def row(self, name: str) -> ServerRow:
-        """Raises a usage error that says which names there are."""
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise unknown_server(name, [row.name for row in self.rows])
 
-    def startable(self, name: str) -> Server:
-        """The server, if it may be started. Raises `McpError`."""
-        row = self.row(name)
-        if row.server is None or row.state in WAITING:
-            raise McpError(f"{name} is not started: {row.detail}.")
-        return row.server
-
-
-def overview(cwd: str | None) -> Overview:
-    """Raises `SettingsError`."""
-    choice = SourceChoice(project_hooks=False).in_environment(os.environ)
+def overview(cwd: str | os.PathLike[str] | None, choice: SourceChoice | None = None) -> Overview:
+    """`choice`: which settings are read, if not the usual ones. Raises `SettingsError`."""
+    choice = choice or SourceChoice(project_hooks=False).in_environment(os.environ)
     project, home = locate_project(cwd, os.environ, choice)
     gathered = gather_settings(home, project, choice)
     configured = configured_servers(gathered, project=project, home=home, choice=choice, environment=os.environ)
@@ -179,59 +158,5 @@ def place_of(source: str, line: int | None, project: str) -> str:
     return name if line is None else f"{name}:{line}"
 
 
-def new_host(found: Overview) -> McpHost:
-    """The process that speaks the protocol, for one command; not started yet. Raises `McpError` without the extra."""
-    if not has_extra():
-        raise McpError(f"MCP servers need an extra: {EXTRA}")
-    from wave_agent.mcp.host import SdkHost  # lazy: only for commands that connect
-
-    root = found.project.directory
-    return SdkHost(
-        home=found.home,
-        session_id=str(uuid4()),
-        environment=os.environ,
-        roots=[root],
-        why_not=lambda name: found.configured.why_changed(name, found.project),
-    )
-
-
-@asynccontextmanager
-async def open_host(found: Overview) -> AsyncGenerator[McpHost]:
-    host = new_host(found)
-    host.begin()
-    try:
-        yield host
-    finally:
-        await host.close()
-
-
-async def connected(host: McpHost, server: Server, cache: ListingCache) -> ServerListing:
-    """Raises `McpError`, and keeps it for `wave mcp list`. Says on a terminal what it waits for."""
-    if sys.stderr.isatty():
-        click.echo(f"Connecting to {server.name} …", err=True)
-    try:
-        return await host.connect(server, deadline=PATIENCE)
-    except McpError as error:
-        cache.note_failure(server, error)
-        raise
-
-
 def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def tool_lines(tools: Iterable[tuple[str, str]], *, verbose: bool = False, width: int = 100) -> Sequence[str]:
-    """Name and description of each tool; the first sentence, unless all of it is wanted."""
-    shown: list[str] = []
-    for name, description in tools:
-        if verbose:
-            shown.append(f"    {one_line(name)}")
-            shown += [f"        {one_line(line)}" for line in description.splitlines()]
-        else:
-            text = one_line(description, max(20, width - len(name) - 6))
-            shown.append(f"    {one_line(name, 64)}  {text}".rstrip())
-    return shown
-
-
-def tools_of(listing: ServerListing) -> Mapping[str, str]:
-    return {tool.name: tool.description for tool in listing.tools}
