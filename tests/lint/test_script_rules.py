@@ -90,6 +90,11 @@ SHELL: list[tuple[str, str, str, str]] = [
     ("W202", "Stop", "a word that is none", 'x=$(cat) # stop_hook_active\necho \'{"decision": "continue"}\'\n'),
     ("", "PostToolUse", "block", 'cat >/dev/null\necho \'{"decision": "block", "reason": "x"}\'\n'),
     ("", "PreToolUse", "the new words", 'cat >/dev/null\necho \'{"permissionDecision": "allow"}\'\n'),
+    ("W217", "PreToolUse", "a misspelt decision", 'cat >/dev/null\necho \'{"decison": "block"}\'\n'),
+    ("W217", "PreToolUse", "a misspelt object", 'cat >/dev/null\necho \'{"hookSpecificOuput": {"a": 1}}\'\n'),
+    ("W217", "PreToolUse", "in jq's words", JQ + "cat >/dev/null\njq -n '{permission_decision: \"deny\"}'\n"),
+    ("", "PreToolUse", "a key of another agent", 'cat >/dev/null\necho \'{"permission": "deny", "precision": {}}\'\n'),
+    ("", "PreToolUse", "both", 'cat >/dev/null\necho \'{"Decision": "deny", "decision": "block"}\'\n'),
     ("W214", "PreToolUse", "a syntax error", "cat >/dev/null\nif true; then\n"),
 ]
 
