@@ -26,11 +26,13 @@ NO_RESULT = "This call was interrupted and has no result. It may have run, wholl
 SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."
 
 
-class Origin(Struct, frozen=True):
+class Origin(Struct, frozen=True, omit_defaults=True):
     """The hook and event that a text comes from; or `HARNESS`."""
 
     event: str
     hook: str
+    call: str = ""
+    """The call that it is about, if its answer had more than one."""
 
 
 HARNESS = Origin("harness", "wave")
