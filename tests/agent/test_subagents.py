@@ -496,6 +496,28 @@ async def test_a_subagent_without_bash_has_no_tools_for_its_background_commands(
     assert not names & {"Bash", "BashOutput", "KillShell", "Task"}
 
 
+async def test_a_subagent_with_bash_can_look_after_its_background_commands(world: World) -> None:
+    model = talking(above=above(Reply(tool_calls=[task(kind="runner")])), task=["No."])
+
+    await world.run(model, agents={"runner": {"description": "d", "prompt": "p", "tools": "Bash, Read"}})
+
+    assert [tool.name for tool in requests_of(model, "the task")[0].tools] == [
+        "Bash",
+        "BashOutput",
+        "KillShell",
+        "Read",
+    ]
+
+
+async def test_tools_for_background_commands_can_be_disallowed(world: World) -> None:
+    definition = {"description": "d", "prompt": "p", "tools": "Bash", "disallowedTools": "KillShell"}
+    model = talking(above=above(Reply(tool_calls=[task(kind="runner")])), task=["No."])
+
+    await world.run(model, agents={"runner": definition})
+
+    assert [tool.name for tool in requests_of(model, "the task")[0].tools] == ["Bash", "BashOutput"]
+
+
 async def test_every_subagent_knows_about_hooks_and_refusals_and_plans_nothing(world: World) -> None:
     model = talking(above=above(Reply(tool_calls=[task(kind="own"), task("other one")])), task=["No."], other=["No."])
 
