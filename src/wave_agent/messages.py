@@ -292,6 +292,13 @@ class MessageManager:
         return list(self._settled())
 
     @property
+    def latest_prompt(self) -> str:
+        """What the user, or for a subagent the agent above, wants now, as the model reads it; empty before that."""
+        prompts = (message for message in reversed(self._settled()) if message.is_prompt)
+        blocks = next(prompts, Message("user")).blocks
+        return "\n".join(one.content for one in blocks if isinstance(one, TextBlock) and one.source == "user")
+
+    @property
     def for_model(self) -> list[Message]:
         """The messages the model still reads: all of them, or a summary and the ones after it."""
         upto = self._compacted.upto

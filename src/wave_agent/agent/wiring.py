@@ -151,6 +151,7 @@ def _hooks(ground: Ground) -> HookManager:
             directory=lambda: next(filter(None, (tool.directory() for tool in ground.tools.values())), ""),
             door=ground.inside.entered,
             attended=foundation.options.can_use_tool is not None,
+            task=lambda: ground.messages.latest_prompt,
             journal=ground.before.hooks,
             deferred=[Deferred(event, Said(hook, text)) for event, hook, text in ground.before.deferred],
             begin_trace=None if ground.trace is None else partial(_begin_hook, ground.trace),
