@@ -545,7 +545,7 @@ async def test_the_skills_of_a_definition_are_not_listed_to_be_loaded_again(worl
 
     system = requests_of(model, "the task")[0].messages[0]["content"]
     assert f"Its files are in {tmp_path / 'home' / 'skills' / 'style'}" in system
-    assert "Use style for ." in system
+    assert "Use style for $ARGUMENTS.\n\n[No argument was given for $ARGUMENTS.]" in system
     assert "- other: about other" in system
     assert "about style" not in system
 

@@ -17,6 +17,7 @@ from wave_agent.permissions.decision import (
     Rules,
     Ruling,
     ToolKind,
+    can_permit,
     decide,
     suggested_together,
     suggestions,
@@ -234,6 +235,19 @@ def test_a_hooks_deny_gives_the_model_every_reason_in_configuration_order() -> N
     )
     given = decide(call_of(ToolKind.READS), PermissionMode.BYPASS, Rules(), outcome, PLACES)
     assert given == Permission(answer=Ruling.DENY, by="hook first, second, again", for_model="Not run: a\nb\nc")
+
+
+@rows(
+    "rule, mode, can",
+    [
+        ("Edit", PermissionMode.PLAN, False),
+        ("mcp__git", PermissionMode.PLAN, False),
+        ("WebFetch(domain:example.org)", PermissionMode.PLAN, True),
+        ("Edit", PermissionMode.DEFAULT, True),
+    ],
+)
+def test_no_allow_rule_permits_in_plan_mode_what_it_refuses(rule: str, mode: PermissionMode, can: bool) -> None:
+    assert can_permit(parse_rule(rule), mode) is can
 
 
 def test_a_stop_denies_and_keeps_its_reason_from_the_model() -> None:

@@ -205,7 +205,10 @@ def _parts(
         emit=lambda _: None,
     )
     briefing = Briefing(
-        lambda _mode, _around: SystemPrompt(question.system, {}), lambda _: "", messages=messages, tools=lambda: specs
+        lambda _mode, _around: SystemPrompt(question.system, {}),
+        lambda _mode, _before: "",
+        messages=messages,
+        tools=lambda: specs,
     )
     form = RequestForm(
         model=asked.name,

@@ -221,6 +221,7 @@ def _calls(ground: Ground, hooks: HookManager, briefing: Briefing, above: Above 
             delegate=delegate if above is None else None,
             ends=WITH_SESSION if above is None else ENDS_WITH_REPORT,
             rules=lambda: authority.rules,
+            mode=lambda: authority.mode,
         ),
         authority=authority,
         approver=foundation.options.can_use_tool,

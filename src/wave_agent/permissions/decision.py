@@ -379,6 +379,15 @@ def _plan_limit(case: _Situation) -> Permission | None:
     )
 
 
+def can_permit(rule: Rule, mode: PermissionMode) -> bool:
+    """Whether an allow rule can permit anything in this mode that would not run without it. In plan mode, what tools
+    like these do beyond reading is refused, whatever a rule says."""
+    return mode is not PermissionMode.PLAN or not (rule.tool in _REFUSED_IN_PLAN or rule.tool.startswith("mcp__"))
+
+
+_REFUSED_IN_PLAN = frozenset({"bash", "edit", "multiedit", "notebookedit", "write"})
+
+
 def _ask(case: _Situation) -> Permission | None:
     """Collects every reason to ask; a hook's allow cannot answer any of them."""
     asking: list[_Asking] = []

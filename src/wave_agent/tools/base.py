@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.messages import Image
-from wave_agent.permissions.decision import Rules, ToolKind
+from wave_agent.permissions.decision import PermissionMode, Rules, ToolKind
 from wave_agent.rules.rule import Rule
 from wave_agent.shell.values import Placed, WriteTarget, escape
 from wave_agent.system.processes import Ledger, no_ledger
@@ -139,6 +139,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     rules: Callable[[], Rules] = Rules
     """The permission rules that apply now, for a tool that finds out late what it reaches."""
+
+    mode: Callable[[], PermissionMode] | None = None
+    """The permission mode that applies now. None: unknown."""
 
     door: Door = no_door
     """Entered around code of the embedding program, in whatever thread it runs."""
