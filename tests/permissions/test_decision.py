@@ -278,6 +278,18 @@ def test_every_reason_to_ask_is_given_and_of_a_hook_only_its_name_to_the_model()
     )
 
 
+@rows("words, what", [(6000, "too long to be checked (6,000 words)"), (20, "too involved to be checked (20 words)")])
+def test_of_a_line_that_cannot_be_checked_its_length_is_the_reason(words: int, what: str) -> None:
+    call = replace(call_of(ToolKind.ACTS, protected="/etc/wave/settings.json"), unread_words=words)
+    given = decide(call, PermissionMode.BYPASS, Rules(), hooks_that_say("allow"), PLACES)
+    assert (given.answer, given.needs_person) == (Ruling.ASK, True)
+    assert given.by == "protected path /etc/wave/settings.json"
+    assert given.for_user == f"the line is {what}"
+    assert given.why == (
+        f"this call needs confirmation because of the line, which is {what}: put it into a file with Write and run that"
+    )
+
+
 def test_of_a_path_that_git_may_change_the_way_on_is_told() -> None:
     call = call_of(ToolKind.ACTS, protected="/srv/project/.wave/settings.json")
     given = decide(replace(call, by_git=True), PermissionMode.BYPASS, Rules(), hooks_that_say(), PLACES)

@@ -316,6 +316,10 @@ class Tool(ABC):
             tuple(WriteTarget(escape(path)) for path in self.paths(tool_input)) if self.kind is ToolKind.EDITS else ()
         )
 
+    def unread_words(self, tool_input: Mapping[str, Any], context: ToolContext) -> int:
+        """The number of words of a command that takes too much work to read. 0: it was read."""
+        return 0
+
     def place(self, context: ToolContext) -> tuple[str, Mapping[str, str]]:
         """The directory and the environment that the next call would run in."""
         return str(context.cwd), context.environment
