@@ -163,7 +163,8 @@ def _listed_subagents(ground: Ground) -> dict[str, str]:
 
 
 def _said_by_servers(ground: Ground) -> dict[str, str]:
-    if ground.mcp is None:
+    """Nothing for a subagent that has no tool of any server."""
+    if ground.mcp is None or (ground.role is not None and not any(name.startswith("mcp__") for name in ground.tools)):
         return {}
     from wave_agent.agent.server_parts import server_parts  # lazy: see above
 
