@@ -257,6 +257,8 @@ class Bash(BuiltinTool):
         if not after.startswith("/") or after == before:
             return []
         self._directory = after
+        if after == str(context.cwd):
+            return [f"[Commands now start in {after} again]"]
         return [f"[Commands now start in {after}. Relative paths of other tools still start in {context.cwd}]"]
 
 
