@@ -26,11 +26,13 @@ NO_RESULT = "This call was interrupted and has no result. It may have run, wholl
 SUMMARY_INTRODUCTION = "This conversation was long; this is a summary of what came before."
 
 
-class Origin(Struct, frozen=True):
+class Origin(Struct, frozen=True, omit_defaults=True):
     """The hook and event that a text comes from; or `HARNESS`."""
 
     event: str
     hook: str
+    call: str = ""
+    """The call that it is about, if its answer had more than one."""
 
 
 HARNESS = Origin("harness", "wave")
@@ -288,6 +290,13 @@ class MessageManager:
     def messages(self) -> list[Message]:
         """A copy: only this object changes the conversation."""
         return list(self._settled())
+
+    @property
+    def latest_prompt(self) -> str:
+        """What the user, or for a subagent the agent above, wants now, as the model reads it; empty before that."""
+        prompts = (message for message in reversed(self._settled()) if message.is_prompt)
+        blocks = next(prompts, Message("user")).blocks
+        return "\n".join(one.content for one in blocks if isinstance(one, TextBlock) and one.source == "user")
 
     @property
     def for_model(self) -> list[Message]:

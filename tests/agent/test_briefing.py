@@ -23,6 +23,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WAVE_HOME", str(tmp_path / "home"))
 
 
+def news(mode: PermissionMode, _: PermissionMode) -> str:
+    return mode.value
+
+
 async def agent_with(project: Path, model: ScriptedModel, **options: Any) -> Agent:
     return await Agent.create(workdir=project, model_client=model, setting_sources=[], **options)
 
@@ -96,7 +100,7 @@ def composed(mode: PermissionMode, around: ProjectSurroundings) -> SystemPrompt:
 
 
 def briefing(messages: MessageManager) -> Briefing:
-    return Briefing(composed, lambda mode: f"The permission mode is now {mode}.", messages=messages)
+    return Briefing(composed, lambda mode, _: f"The permission mode is now {mode}.", messages=messages)
 
 
 async def test_a_mode_whose_message_was_summarised_is_told_again() -> None:
@@ -129,14 +133,14 @@ async def test_a_look_that_fails_is_done_without() -> None:
     def failing() -> ProjectSurroundings:
         raise PermissionError("not for you")
 
-    brief = Briefing(composed, str, failing)
+    brief = Briefing(composed, news, failing)
     await brief.settle(PermissionMode.PLAN)
     await brief.settle(PermissionMode.DEFAULT)
     assert brief.text == "plan "
 
 
 async def test_what_a_look_finds_is_in_the_system_prompt() -> None:
-    brief = Briefing(composed, str, lambda: ProjectSurroundings(branch="main"))
+    brief = Briefing(composed, news, lambda: ProjectSurroundings(branch="main"))
     await brief.settle(PermissionMode.PLAN)
     assert brief.text == "plan main"
 
@@ -172,7 +176,7 @@ async def opened(
     messages, log = MessageManager(), Log()
     brief = Briefing(
         lambda *_: SystemPrompt("\n".join(f"{name}: {text}" for name, text in parts.items()), parts),
-        str,
+        news,
         messages=messages,
         tools=lambda: [spec(name) for name in tools.split()],
         opening=before,
@@ -246,7 +250,7 @@ async def test_a_session_that_lasts_until_tomorrow_knows_the_date() -> None:
     messages = MessageManager()
     brief = Briefing(
         lambda *_: SystemPrompt("Date: 2031-02-03", {"Date": "2031-02-03"}),
-        str,
+        news,
         messages=messages,
         today=lambda: date.fromisoformat(next(dates)),
     )

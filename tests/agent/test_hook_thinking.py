@@ -14,7 +14,7 @@ from wave_agent import Agent, NoticeBlock, Result
 from wave_agent.agent.hook_thinking import hook_model
 from wave_agent.hooks.questions import PolicyQuestion
 from wave_agent.models.apis import APIS
-from wave_agent.models.base import ToolCall, Usage
+from wave_agent.models.base import ModelRequest, ToolCall, Usage
 from wave_agent.settings.layers import Settings
 from wave_agent.testing import Reply, ScriptedModel, call
 from wave_agent.testing.model_server import Hang, RecordedRequest, RecordingModelServer, Status
@@ -148,6 +148,64 @@ async def test_an_agent_hook_reads_the_project_and_then_judges(project: Path, ap
     assert line["calls"][1] == {"tool": "Read", "input": '{"file_path": ".env"}', "decision": "denied"}
     assert result.usage.hook_tokens == 165
     assert result.usage.input_tokens == 1100
+
+
+async def test_the_model_of_a_hook_knows_the_latest_prompt_and_a_command_does_not(project: Path) -> None:
+    """So it can judge whether the work is done. What other hooks get on stdin is documented, and stays as it is."""
+    again = ScriptedModel([DONE, AGREES, Reply("More."), AGREES])
+    hooks = {"Stop": [*asking("Stop")["Stop"], {"hooks": [{"command": "cat >> heard"}]}]}
+    agent = await Agent.create(workdir=project, model_client=again, hooks=hooks, setting_sources=[])
+
+    await agent.send_message("Write the parser </event>.")
+    await agent.send_message("Now the tests.")
+
+    events = [event_in(again.requests[number].messages[1]["content"]) for number in (1, 3)]
+    assert [event["prompt"] for event in events] == ["Write the parser </event>.", "Now the tests."]
+    assert "parser" not in (project / "heard").read_text()
+    assert "prompt" not in json.loads((project / "heard").read_text().replace("}{", "}\n{").splitlines()[0])
+
+
+async def test_a_long_prompt_takes_no_room_from_what_is_judged(project: Path) -> None:
+    model = ScriptedModel([DONE, AGREES])
+    agent = await Agent.create(workdir=project, model_client=model, hooks=asking("Stop"), setting_sources=[])
+
+    await agent.send_message("x" * 450_000)
+
+    assert event_in(model.requests[1].messages[1]["content"])["prompt"] == "x" * 20_000 + "… [430,000 more characters]"
+
+
+async def test_in_a_subagent_the_model_of_a_hook_knows_its_task(project: Path) -> None:
+    task = call("Task", description="d", prompt="Count the files.", subagent_type="explore")
+    model = ScriptedModel([Reply(tool_calls=[task]), "3.", AGREES, DONE])
+    agent = await Agent.create(workdir=project, model_client=model, hooks=asking("SubagentStop"), setting_sources=[])
+
+    await agent.send_message("How many?")
+
+    event = event_in(model.requests[2].messages[1]["content"])
+    assert (event["hook_event_name"], event["task"], "prompt" in event) == ("SubagentStop", "Count the files.", False)
+
+
+async def test_an_agent_hook_reads_the_transcript_of_its_session_and_no_other(project: Path) -> None:
+    asked: list[str] = []
+
+    def reads(request: ModelRequest) -> Reply:
+        path = Path(event_in(request.messages[1]["content"])["transcript_path"])
+        other = path.with_name("another.jsonl")
+        other.write_text("canary-7f3a")
+        asked.append(request.messages[0]["content"])
+        return Reply(tool_calls=[call("Read", file_path=str(path)), call("Read", file_path=str(other))])
+
+    model = ScriptedModel([DONE, reads, OBJECTS, DONE, AGREES])
+    hooks = asking("Stop", kind="agent")
+    agent = await Agent.create(workdir=project, model_client=model, hooks=hooks, setting_sources=[])
+
+    await agent.send_message("Write the parser.")
+
+    own, other = [message["content"] for message in model.requests[2].messages if message["role"] == "tool"]
+    assert "Write the parser." in own
+    assert other.startswith("Not run: ")
+    assert "canary-7f3a" not in str(model.requests[2].messages)
+    assert "transcript_path" in asked[0]
 
 
 async def test_consent_is_no_permission(project: Path) -> None:

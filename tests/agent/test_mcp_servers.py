@@ -19,12 +19,14 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.mcp.values import (
+    McpError,
     McpResult,
     PromptArgument,
     PromptDefinition,
     ResourceDefinition,
     Server,
     ServerEntry,
+    ServerListing,
     ServerTransport,
     ToolDefinition,
 )
@@ -173,6 +175,31 @@ async def test_a_server_that_is_slow_adds_its_tools_at_the_end_and_the_model_is_
         model.requests[1].messages
     )
     assert results(result) == ["Found milk."]
+
+
+async def test_a_problem_that_does_not_know_its_server_is_reported_with_its_name(project: Path) -> None:
+    class Broken(FakeMcpHost):
+        async def connect(self, server: Server, *, deadline: float) -> ServerListing:
+            raise McpError("The program x does not exist")
+
+    async with await Agent.create(
+        workdir=project,
+        model_client=ScriptedModel(["Done."]),
+        mcp_host=Broken(),
+        mcp_servers={"gone": {"command": "x"}},
+    ) as wave:
+        await wave.send_message("Go.")
+        assert notices(wave) == 'The MCP server "gone" failed: The program x does not exist'
+
+
+async def test_a_subagent_hears_of_servers_only_if_it_has_tools_of_one(project: Path, host: FakeMcpHost) -> None:
+    tasks = [call("Task", description="d", prompt=kind, subagent_type=kind) for kind in ("explore", "general-purpose")]
+    model = ScriptedModel([Reply(tool_calls=tasks[:1]), "Nothing.", Reply(tool_calls=tasks[1:]), "Nothing.", "Done."])
+    servers = {**SERVERS, "gone": {"command": "x"}}
+    async with await Agent.create(workdir=project, model_client=model, mcp_host=host, mcp_servers=servers) as wave:
+        await wave.send_message("Go.")
+    told = ["MCP servers that are not ready" in request.messages[0]["content"] for request in model.requests]
+    assert told == [True, False, True, True, True]
 
 
 async def test_a_server_that_does_not_start_is_reported_and_the_others_work(project: Path, host: FakeMcpHost) -> None:

@@ -496,6 +496,28 @@ async def test_a_subagent_without_bash_has_no_tools_for_its_background_commands(
     assert not names & {"Bash", "BashOutput", "KillShell", "Task"}
 
 
+async def test_a_subagent_with_bash_can_look_after_its_background_commands(world: World) -> None:
+    model = talking(above=above(Reply(tool_calls=[task(kind="runner")])), task=["No."])
+
+    await world.run(model, agents={"runner": {"description": "d", "prompt": "p", "tools": "Bash, Read"}})
+
+    assert [tool.name for tool in requests_of(model, "the task")[0].tools] == [
+        "Bash",
+        "BashOutput",
+        "KillShell",
+        "Read",
+    ]
+
+
+async def test_tools_for_background_commands_can_be_disallowed(world: World) -> None:
+    definition = {"description": "d", "prompt": "p", "tools": "Bash", "disallowedTools": "KillShell"}
+    model = talking(above=above(Reply(tool_calls=[task(kind="runner")])), task=["No."])
+
+    await world.run(model, agents={"runner": definition})
+
+    assert [tool.name for tool in requests_of(model, "the task")[0].tools] == ["Bash", "BashOutput"]
+
+
 async def test_every_subagent_knows_about_hooks_and_refusals_and_plans_nothing(world: World) -> None:
     model = talking(above=above(Reply(tool_calls=[task(kind="own"), task("other one")])), task=["No."], other=["No."])
 
@@ -523,7 +545,7 @@ async def test_the_skills_of_a_definition_are_not_listed_to_be_loaded_again(worl
 
     system = requests_of(model, "the task")[0].messages[0]["content"]
     assert f"Its files are in {tmp_path / 'home' / 'skills' / 'style'}" in system
-    assert "Use style for ." in system
+    assert "Use style for $ARGUMENTS.\n\n[No argument was given for $ARGUMENTS.]" in system
     assert "- other: about other" in system
     assert "about style" not in system
 
@@ -718,8 +740,9 @@ async def test_at_its_own_limit_a_subagent_reports_in_one_more_answer_without_ca
     assert (result.status, result.turns) == ("completed", 5)
     inside = requests_of(model, "the task")
     assert "After 2 model requests no more calls run" in inside[0].messages[0]["content"]
-    assert "Report now" in inside[2].messages[-1]["content"]
-    assert inside[2].tools == ()
+    assert "report now" in inside[2].messages[-1]["content"]
+    assert inside[2].tools == inside[1].tools
+    assert inside[2].messages[: len(inside[1].messages)] == inside[1].messages
     assert report(result).result == (
         "Half done.\n\n[The subagent reached its limit of 2 model requests; one more was only for its report.]\n\n"
         "[It changed these files: new.txt, ran.]"
@@ -728,19 +751,31 @@ async def test_at_its_own_limit_a_subagent_reports_in_one_more_answer_without_ca
     assert sorted(os.listdir(world.project)) == ["new.txt", "ran"]
 
 
-async def test_a_server_that_wants_tools_for_earlier_calls_gets_them_with_the_request_for_the_report(
-    world: World,
-) -> None:
+async def test_a_model_that_only_calls_instead_of_reporting_is_asked_without_tools(world: World) -> None:
     looks = Reply(tool_calls=[call("Glob", pattern="*")])
-    refused = ModelError("requests with tool results must define tools", status=400)
-    model = talking(above=above(Reply(tool_calls=[task(kind="short")])), task=[looks, looks, refused, "Half done."])
+    late = Reply(tool_calls=[call("Write", file_path="late.txt", content="x")])
+    model = talking(above=above(Reply(tool_calls=[task(kind="short")])), task=[looks, looks, late, "Half done."])
 
-    result = await world.run(model, agents=SHORT)
+    result = await world.run(model, agents=SHORT, **ANYTHING)
 
-    assert [bool(one.tools) for one in requests_of(model, "the task")] == [True, True, False, True]
+    inside = requests_of(model, "the task")
+    assert [bool(one.tools) for one in inside] == [True, True, True, False]
+    assert inside[3].messages[-1]["content"] == "Not run: the limit of model requests was reached before this call."
     assert (report(result).result or "").startswith(
         "Half done.\n\n[The subagent reached its limit of 2 model requests; one"
     )
+    assert not (world.project / "late.txt").exists()
+
+
+async def test_a_report_that_is_only_a_call_and_then_an_error_leaves_what_was_said(world: World) -> None:
+    says = Reply("So far: nothing.", tool_calls=[call("Glob", pattern="*")])
+    late = Reply(tool_calls=[call("Glob", pattern="*.py")])
+    refused = ModelError("requests with tool results must define tools", status=400)
+    model = talking(above=above(Reply(tool_calls=[task(kind="short")])), task=[says, says, late, refused])
+
+    result = await world.run(model, agents=SHORT)
+
+    assert (report(result).result or "").startswith("So far: nothing.\n\n[The subagent reached its limit of 2")
 
 
 async def test_a_subagent_that_cannot_report_at_its_limit_leaves_what_it_has_said(world: World) -> None:

@@ -1310,3 +1310,15 @@ def test_a_call_that_cannot_be_judged_for_want_of_money_is_denied() -> None:
     spent = HookExecutionResult(error="Stopped: the limit is reached.", by_model=True, is_spent=True)
     assert verdict(HookEvent.PRE_TOOL_USE, spent).effects[0].blocks  # pyright: ignore[reportAttributeAccessIssue]
     assert not verdict(HookEvent.USER_PROMPT_SUBMIT, spent).effects[0].blocks  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_reason_without_a_decision_is_reported_unless_the_exit_code_decides() -> None:
+    def said(code: int) -> list[Any]:
+        result = HookExecutionResult(exit_code=code, stdout='{"reason": "R"}')
+        return list(read(PRE, result, name="g").effects)
+
+    (told,) = said(0)
+    assert isinstance(told, TellUser)
+    assert told.text.startswith("hook g: reason without a decision has no effect: PreToolUse expects ")
+    assert said(1) == [told]
+    assert said(2) == [Block("R")]

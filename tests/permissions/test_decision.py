@@ -17,6 +17,7 @@ from wave_agent.permissions.decision import (
     Rules,
     Ruling,
     ToolKind,
+    can_permit,
     decide,
     suggested_together,
     suggestions,
@@ -236,6 +237,19 @@ def test_a_hooks_deny_gives_the_model_every_reason_in_configuration_order() -> N
     assert given == Permission(answer=Ruling.DENY, by="hook first, second, again", for_model="Not run: a\nb\nc")
 
 
+@rows(
+    "rule, mode, can",
+    [
+        ("Edit", PermissionMode.PLAN, False),
+        ("mcp__git", PermissionMode.PLAN, False),
+        ("WebFetch(domain:example.org)", PermissionMode.PLAN, True),
+        ("Edit", PermissionMode.DEFAULT, True),
+    ],
+)
+def test_no_allow_rule_permits_in_plan_mode_what_it_refuses(rule: str, mode: PermissionMode, can: bool) -> None:
+    assert can_permit(parse_rule(rule), mode) is can
+
+
 def test_a_stop_denies_and_keeps_its_reason_from_the_model() -> None:
     given = decide(call_of(ToolKind.READS), PermissionMode.BYPASS, Rules(), hooks_that_say("stop", "deny"), PLACES)
     assert given == Permission(answer=Ruling.DENY, by="hook stoper", for_model="Not run: a hook ended the turn.")
@@ -261,6 +275,18 @@ def test_every_reason_to_ask_is_given_and_of_a_hook_only_its_name_to_the_model()
         needs_person=True,
         why="this call needs confirmation because of the protected path /srv/project/.git/config and the permission "
         "rule Edit and hook asker",
+    )
+
+
+@rows("words, what", [(6000, "too long to be checked (6,000 words)"), (20, "too involved to be checked (20 words)")])
+def test_of_a_line_that_cannot_be_checked_its_length_is_the_reason(words: int, what: str) -> None:
+    call = replace(call_of(ToolKind.ACTS, protected="/etc/wave/settings.json"), unread_words=words)
+    given = decide(call, PermissionMode.BYPASS, Rules(), hooks_that_say("allow"), PLACES)
+    assert (given.answer, given.needs_person) == (Ruling.ASK, True)
+    assert given.by == "protected path /etc/wave/settings.json"
+    assert given.for_user == f"the line is {what}"
+    assert given.why == (
+        f"this call needs confirmation because of the line, which is {what}: put it into a file with Write and run that"
     )
 
 

@@ -132,8 +132,8 @@ async def test_feedback_comes_after_all_results_of_the_batch(world: World) -> No
 
     assert roles(world.request(1)) == ["user", "assistant", "tool", "tool", "user", "user"]
     assert [message["content"] for message in world.request(1)[4:]] == [
-        wrapped("PostToolUse", "review", "on one"),
-        wrapped("PostToolUse", "review", "on another"),
+        wrapped("PostToolUse", "review", "on one", call="Bash touch one.txt"),
+        wrapped("PostToolUse", "review", "on another", call="Bash touch two.txt"),
     ]
     assert [message.text for message in users(agent)][1:] == ["on one", "on another"]
     assert said_in(transcript(agent), "user")[-2:] == ["on one", "on another"]

@@ -81,7 +81,9 @@ async def test_exit_2_of_a_failure_hook_is_feedback_after_the_results(world: Wor
     agent, result = await world.run(work(MISSING, call("Glob", pattern="*")))
 
     assert roles(world.request(1)) == ["user", "assistant", "tool", "tool", "user"]
-    assert world.request(1)[4]["content"] == wrapped(EVENT, "failed", "List the directory first.")
+    assert world.request(1)[4]["content"] == wrapped(
+        EVENT, "failed", "List the directory first.", call="Read missing.txt"
+    )
     assert result.status == "completed"
     assert [line["outcome"] for line in records(agent, "hook_run")] == ["block"]
     assert notices(agent) == []

@@ -76,7 +76,6 @@ def journal(agent: Agent) -> Iterator[tuple[object, ...]]:
         ),
         row("an empty object", printing({}), covers=("012 US4.3",)),
         row("continue true", printing({"continue": True, "stopReason": UNHEARD}), covers=("012 FR-004",)),
-        row("a reason without a decision", printing({"reason": REASON}), covers=("012 US4.3",)),
         row("a reason and null as decision", printing({"decision": None, "reason": REASON}), covers=("012 US4.3",)),
     ],
 )  # fmt: skip
@@ -147,6 +146,11 @@ LOOK_HERE = {"systemMessage": "Look here."}
             "systemMessage beside a field of the wrong type", printing({**LOOK_HERE, "suppressOutput": "yes"}),
             0, None, ["Look here.", "hook {name}: suppressOutput must be"],
             covers=("012 FR-011",),
+        ),
+        row(
+            "a reason without a decision", printing({"reason": REASON}),
+            0, None, ["hook {name}: reason without a decision"],
+            covers=("012 US4.3",),
         ),
         *(
             row(

@@ -211,9 +211,10 @@ def results_in(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [part for content in contents for part in content if part["type"] == "tool_result"]
 
 
-def wrapped(event: str, hook: str, text: str) -> str:
-    """A hook's text as the model gets it."""
-    return f'<hook event="{event}" name="{hook}">\n{text}\n</hook>'
+def wrapped(event: str, hook: str, text: str, call: str = "") -> str:
+    """A hook's text as the model gets it. `call`: which one it is about, if its answer had several."""
+    about = f' call="{call}"' if call else ""
+    return f'<hook event="{event}" name="{hook}"{about}>\n{text}\n</hook>'
 
 
 def refused(hook: str, text: str) -> str:

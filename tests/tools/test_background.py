@@ -179,6 +179,8 @@ class TestAfterAResume:
         report = "The session was resumed: commands start in the project again, no longer in /a.b/c d."
         assert directory_left(conversation(moved)) == "/a.b/c d"
         assert directory_left(conversation(moved, TextBlock("Commands start in /tmp.", "hook", HARNESS))) == "/tmp"
+        back = ToolBlock("id", "Bash", {}, "out\n[Commands now start in /a.b again]")
+        assert directory_left(conversation(moved, back)) is None
         facts = Message("user", (TextBlock("Commands start in /var.", "model"),))
         assert directory_left([*conversation(moved), facts]) == "/var"
         assert directory_left(conversation(TextBlock("Commands start in /tmp.", "user"))) is None

@@ -130,6 +130,8 @@ class TestWorkingDirectory:
             f"Relative paths of other tools still start in {session.project}]"
         )
         assert (await session.bash("pwd")).content == f"{session.project}/a b"
+        back = await session.bash("cd ..")
+        assert back.content == f"(no output)\n[Commands now start in {session.project} again]"
 
     @pytest.mark.parametrize("end", ["exit 3", "false", "set -e; false; true", "set -C; exit 1"])
     async def test_cd_persists_however_the_command_ends(self, session: Session, end: str) -> None:

@@ -73,6 +73,8 @@ async def test_half_a_surrogate_pair_is_wrong_input(session: Session) -> None:
     [
         ("     2\ttwo", "line number"),
         ("def  f():\n  pass", "Lines 3 to 4 differ from it in whitespace only"),
+        ("deff( ):pass", "Lines 3 to 4 differ from it in whitespace only"),
+        ("f ()", "Line 3 differs from it in whitespace only"),
         ("nowhere", "copy the passage exactly"),
     ],
 )

@@ -3,15 +3,17 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from tests.rows import rows
 from tests.tools.session import Session
 from wave_agent.hooks.matcher import KNOWN_TOOLS
 from wave_agent.permissions.decision import ToolKind
 from wave_agent.rules.rule import PATH_FIELDS
-from wave_agent.tools.base import Tool, ToolInputError
+from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.registry import builtin_tools, every_tool, find_tool
 
 INPUTS = {
@@ -156,6 +158,73 @@ def test_a_tool_that_is_not_there_is_not_advised() -> None:
     assert "Bash," not in str(refusal.value)
     assert "likeliest" not in str(refusal.value)
     assert "any command" not in str(refusal.value)
+
+
+class InRepository(Struct):
+    repo: str
+
+
+def of_server(server_tool: str) -> Tool:
+    """A tool as an MCP server has it."""
+
+    class OfServer(Tool):
+        name = server_tool
+        description = "Belongs to a server."
+        Input = InRepository
+
+        async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+            raise NotImplementedError
+
+    return OfServer()
+
+
+@pytest.mark.parametrize("name", ["git_status", "GitStatus", "functions.git_status", "git_git_status"])
+def test_a_tool_of_a_server_is_found_by_the_last_part_of_its_name(name: str) -> None:
+    with pytest.raises(ToolInputError) as refusal:
+        find_tool(name, [*builtin_tools(), of_server("mcp__git__git_status")], {"command": "git status"})
+    assert str(refusal.value).endswith(" The likeliest is mcp__git__git_status, which needs repo.")
+    assert "any command" not in str(refusal.value)
+
+
+def test_all_servers_with_such_a_tool_are_named() -> None:
+    servers = [of_server("mcp__docs__search"), of_server("mcp__wiki__search")]
+    with pytest.raises(ToolInputError, match=r"mcp__docs__search, .*Other servers have one as well: mcp__wiki__search"):
+        find_tool("search", [*builtin_tools(), *servers], {"pattern": "x"})
+
+
+@pytest.mark.parametrize("name", ["str_replace_editor", "MultiEdit", "write_file", "Write"])
+def test_who_cannot_edit_is_shown_no_way_around(name: str) -> None:
+    tools = [tool for tool in builtin_tools() if tool.name not in ("Edit", "Write")]
+    given = {"file_path": "a.py", "content": "x"}
+    for is_subagent, whom in ((True, "in your report"), (False, "to the user")):
+        with pytest.raises(ToolInputError) as refusal:
+            find_tool(name, tools, given, is_subagent=is_subagent)
+        assert f"You have no tool that edits files: describe the change {whom} instead." in str(refusal.value)
+        assert "any command" not in str(refusal.value)
+
+
+def test_in_plan_mode_a_change_goes_into_the_plan() -> None:
+    with pytest.raises(ToolInputError) as refusal:
+        find_tool("str_replace_editor", builtin_tools(), in_plan_mode=True)
+    assert "Plan mode only lets you read: put the change into the plan." in str(refusal.value)
+    assert "likeliest" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["ExitPlanMode", "exit_plan_mode"])
+def test_a_plan_ends_the_turn(name: str) -> None:
+    with pytest.raises(ToolInputError, match=r'no tool ".*"\. End your turn with the plan\.$'):
+        find_tool(name, builtin_tools(), {"plan": "x"}, in_plan_mode=True)
+    with pytest.raises(ToolInputError, match="You are not in plan mode: do the work"):
+        find_tool(name, builtin_tools(), {"plan": "x"})
+
+
+def test_a_second_unknown_tool_gets_a_shorter_list() -> None:
+    with pytest.raises(
+        ToolInputError, match=r'^There is no tool "shell"\. The likeliest is Bash, which needs command\.$'
+    ):
+        find_tool("shell", builtin_tools(), again=True)
+    with pytest.raises(ToolInputError, match=r"now: (\w+, ){7}\w+ and \d more\. Bash runs any command\.$"):
+        find_tool("fly", builtin_tools(), again=True)
 
 
 def test_no_schema_refers_to_another_place() -> None:

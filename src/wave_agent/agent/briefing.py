@@ -70,7 +70,7 @@ class Briefing:
     def __init__(
         self,
         compose: Callable[[PermissionMode, ProjectSurroundings], SystemPrompt],
-        news: Callable[[PermissionMode], str],
+        news: Callable[[PermissionMode, PermissionMode], str],
         look: Callable[[], ProjectSurroundings] | None = None,
         *,
         messages: MessageManager | None = None,
@@ -81,7 +81,8 @@ class Briefing:
         servers: ToolServers | None = None,
         today: Callable[[], date] = date.today,
     ) -> None:
-        """`look` runs in a thread, and the first request waits for it; `news` announces a changed mode. `opening` is
+        """`look` runs in a thread, and the first request waits for it; `news` announces a mode, and gets the one
+        that the model knew before. `opening` is
         that of a resumed session. `servers` are waited for before the first request, and may add tools later."""
         self._compose = compose
         self._news = news
@@ -247,8 +248,8 @@ class Briefing:
             self._told_upto = messages.compacted_upto
             self._told = self._known_mode()
         if mode is not self._told:
-            self._told = mode
-            messages.tell_model(self._news(mode))
+            before, self._told = self._told, mode
+            messages.tell_model(self._news(mode, before))
 
     def _known_mode(self) -> PermissionMode:
         """The mode according to what the model can still read: a session may have been resumed, or summarised."""

@@ -58,13 +58,20 @@ class CallBatches:
             new = await together_or_none([self._run(replace(call, may_wait=may_wait)) for call in together])
             ends += new
             has_ended = any(end.ends_turn for end in new)
-        later: list[Operation] = [operation for end in ends for operation in end.later]
-        perform(later, self._messages)
+        perform(self._later(calls, ends), self._messages)
         deferred = calls[0] if any(end.is_deferred for end in ends) else None
         if has_ended or await self._ends_after(calls, ends):
             return BatchEnd(ends_turn=True, deferred=deferred)
         self._note_repeats(calls)
         return BatchEnd(deferred=deferred)
+
+    def _later(self, calls: "Sequence[RequestedCall]", ends: "Sequence[CallEnd]") -> list[Operation]:
+        later: list[Operation] = [operation for end in ends for operation in end.later]
+        if not later or len(calls) == 1:
+            return later
+        from wave_agent.agent.call_names import naming_calls  # lazy: few answers have several calls and such hooks
+
+        return naming_calls(calls, ends, self._hooks.directory)
 
     async def _ends_after(self, calls: "Sequence[RequestedCall]", ends: "Sequence[CallEnd]") -> bool:
         """Whether hooks that see all calls of an answer end the turn."""

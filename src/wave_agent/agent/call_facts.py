@@ -189,13 +189,15 @@ def subject_of(
         outside += [one for one in named if one != "/" and not any(is_below(one, base) for base in directories)]
     guards = map(protected.touched, tool.written_paths(tool_input, context))
     resolved = {field: seen[path].real for field in tool.path_fields if (path := str(tool_input.get(field))) in seen}
+    touched = next((path for path in guards if path is not None), None)
     return JudgedCall(
         tool=tool.name,
         tool_input=tool_input,
         kind=tool.kind,
         inside=not outside,
         outside=next(iter(outside), None),
-        protected=next((path for path in guards if path is not None), None),
+        protected=touched,
+        unread_words=0 if touched is None else tool.unread_words(tool_input, context),
         real_input={**tool_input, **resolved},
         own=tool.own,
         other_names=tool.other_names(),

@@ -85,16 +85,18 @@ def empty_placeholders(body: str, arguments: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def fill_arguments(body: str, arguments: str) -> str:
-    """The text with its arguments filled in, and nothing else done."""
-    filler = _Filler(body, arguments)
+def fill_arguments(body: str, arguments: str, *, keeps_empty: bool = False) -> str:
+    """The text with its arguments filled in, and nothing else done. `keeps_empty`: a placeholder for which there is
+    no argument stays as it is written."""
+    filler = _Filler(body, arguments, keeps_empty=keeps_empty)
     filled = filler.fill(body)
     return f"{filled}\n\n{arguments}" if arguments and not filler.used else filled
 
 
 class _Filler:
-    def __init__(self, body: str, arguments: str) -> None:
+    def __init__(self, body: str, arguments: str, *, keeps_empty: bool = False) -> None:
         self._arguments = arguments
+        self._keeps_empty = keeps_empty
         self._words = split_arguments(arguments)
         self._first = 0 if any(found["number"] in ("0", "00") for found in _ARGUMENTS.finditer(body)) else 1
         self.used = False
@@ -106,8 +108,10 @@ class _Filler:
         """The text for a placeholder."""
         if token[0] == "$ARGUMENTS":
             self.used = True
-            return self._arguments
-        return "".join(self.words(token))
+            found = self._arguments
+        else:
+            found = "".join(self.words(token))
+        return found or (token[0] if self._keeps_empty else "")
 
     def words(self, token: re.Match[str]) -> list[str] | str:
         """The arguments for a placeholder; a dollar sign that was escaped is text."""

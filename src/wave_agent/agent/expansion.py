@@ -182,7 +182,8 @@ class PromptExpander:
                 RefusedPrompt(f"The skill {command.name} has changed since this session started; start a new one.")
             )
         rules, problems = allowed_by(command)
-        told = [TellModel((TextBlock(words, "hook", HARNESS),))] if (words := permits_words(rules)) else []
+        words = permits_words(rules, self._calls.mode)
+        told = [TellModel((TextBlock(words, "hook", HARNESS),))] if words else []
         for problem in problems:
             self._messages.add_notice_block(problem)
         self._calls.grant(rules)

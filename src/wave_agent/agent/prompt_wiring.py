@@ -15,6 +15,7 @@ from wave_agent.agent.system_prompt import (
     SUBAGENT_LIMIT,
     PromptFacts,
     SystemPrompt,
+    change_words,
     mode_words,
     system_prompt,
 )
@@ -56,7 +57,7 @@ def briefing_for(ground: Ground, hooks: HookManager) -> Briefing:
         shell=default_shell(),
         interactive=options.interactive if ground.role is None else None,
         asks=options.can_use_tool is not None,
-        allowed=tuple(dict.fromkeys(rule.text for rule in foundation.settings.rules.allow)),
+        allowed=foundation.settings.rules.allow,
         subagent=ground.role is not None,
     )
     own = options.system_prompt if ground.role is None else None
@@ -128,7 +129,7 @@ def briefing_for(ground: Ground, hooks: HookManager) -> Briefing:
 
     return Briefing(
         compose,
-        news=partial(mode_words, session, changed=True),
+        news=partial(change_words, session),
         look=partial(look_around, foundation.project, foundation.environment) if own is None else None,
         messages=ground.messages,
         tools=tools,
@@ -162,7 +163,8 @@ def _listed_subagents(ground: Ground) -> dict[str, str]:
 
 
 def _said_by_servers(ground: Ground) -> dict[str, str]:
-    if ground.mcp is None:
+    """Nothing for a subagent that has no tool of any server."""
+    if ground.mcp is None or (ground.role is not None and not any(name.startswith("mcp__") for name in ground.tools)):
         return {}
     from wave_agent.agent.server_parts import server_parts  # lazy: see above
 

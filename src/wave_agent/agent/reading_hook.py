@@ -34,6 +34,7 @@ from wave_agent.models.base import Delta, Model, ModelRequest, Retry, Text, Tool
 from wave_agent.permissions.decision import PermissionMode, ToolKind
 from wave_agent.rules.rule import Places
 from wave_agent.system.project import Project
+from wave_agent.system.real_files import resolve_or_keep
 from wave_agent.text import one_line
 from wave_agent.tools.base import Tool, ToolContext, ToolInputError, ToolResult
 from wave_agent.tools.files import KnownFiles
@@ -188,13 +189,17 @@ def _session(place: Project) -> SessionFacts:
     return SessionFacts(session_id="", transcript_path="", project_dir=place.directory, home=home, start=place.start)
 
 
-def _authority(readable: ReadableProject, facts: SessionFacts, place: ReadingPlace) -> Authority:
-    """The session's rules, in the mode that asks about everything but reading in the project."""
+def _authority(
+    readable: ReadableProject, facts: SessionFacts, place: ReadingPlace, question: PolicyQuestion
+) -> Authority:
+    """The session's rules, in the mode that asks about everything but reading in the project. Transcripts of
+    the session count as part of it: they hold what its model knows, and no other file beside them is open."""
+    transcripts = tuple(map(resolve_or_keep, question.transcripts))
     return Authority(
         mode=PermissionMode.DEFAULT,
         rules=readable.rules,
         places=Places(facts.project_dir, facts.home, facts.start),
-        directories=readable.directories,
+        directories=(*readable.directories, *transcripts),
         find_protected=readable.find_protected,
         border=place.sandbox.refusal if place.sandbox else lambda _: None,
     )
@@ -230,12 +235,15 @@ def _parts(
         hooks=hooks,
         tools=tools,
         context=_context(readable.place, place),
-        authority=_authority(readable, facts, place),
+        authority=_authority(readable, facts, place, question),
         approver=None,
         emit=lambda _: None,
     )
     briefing = Briefing(
-        lambda _mode, _around: SystemPrompt(question.system, {}), lambda _: "", messages=messages, tools=lambda: specs
+        lambda _mode, _around: SystemPrompt(question.system, {}),
+        lambda _mode, _before: "",
+        messages=messages,
+        tools=lambda: specs,
     )
     form = RequestForm(
         model=asked.name,

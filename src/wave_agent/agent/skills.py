@@ -6,8 +6,8 @@ from typing import Annotated, Any, cast
 
 from msgspec import Meta, Struct
 
-from wave_agent.agent.command_text import fill_arguments
-from wave_agent.permissions.decision import ToolKind
+from wave_agent.agent.command_text import RunLine, empty_placeholders, fill_arguments, unfilled_pieces
+from wave_agent.permissions.decision import PermissionMode, ToolKind, can_permit
 from wave_agent.rules.rule import Rule, RuleError, parse_rule
 from wave_agent.settings.extensions import ExtensionFile, Extensions
 from wave_agent.settings.places import ExtensionKind
@@ -95,10 +95,18 @@ def _separate(given: str) -> Iterator[str]:
         yield rule
 
 
-def permits_words(rules: Sequence[Rule]) -> str:
-    """What is permitted, for the model; empty if nothing is."""
-    listed = ", ".join(rule.text for rule in rules)
-    return f"Until the end of this turn, these calls need no consent: {listed}." if rules else ""
+def permits_words(rules: Sequence[Rule], mode: PermissionMode | None) -> str:
+    """What is permitted in this mode, for the model; empty if nothing is."""
+    listed = ", ".join(rule.text for rule in rules if mode is None or can_permit(rule, mode))
+    return f"Until the end of this turn, these calls need no consent: {listed}." if listed else ""
+
+
+def _gaps(skill: ExtensionFile, arguments: str) -> Iterator[str]:
+    """What a skill that the model loads leaves undone."""
+    if any(isinstance(piece, RunLine) for piece in unfilled_pieces(skill.body)):
+        yield "The lines after ! were not run: only the user's /command runs them. Run with Bash what you need."
+    if empty := empty_placeholders(skill.body, arguments):
+        yield f"No argument was given for {', '.join(empty)}."
 
 
 class SkillInput(Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,9 +145,10 @@ class Skill(Tool):
                 "can approve the change, with wave hooks trust; it is then used in a new session."
             )
         rules, problems = allowed_by(skill) if self._permits else ((), [])
-        notes = "".join(f"\n\n[{note}]" for note in (permits_words(rules), *problems) if note)
+        allowed = permits_words(rules, None if context.mode is None else context.mode())
+        notes = "".join(f"\n\n[{note}]" for note in (*_gaps(skill, arguments.args), allowed, *problems) if note)
         return ToolResult(
-            content=fill_arguments(skill_text(skill), arguments.args) + notes,
+            content=fill_arguments(skill_text(skill), arguments.args, keeps_empty=True) + notes,
             response={"skill": skill.name, "path": skill.path},
             permits=rules,
         )

@@ -135,7 +135,12 @@ class Subagents:
 
     def _child(self, definition: AgentDefinition, model: str, context: ToolContext) -> "tuple[SubagentGround, Parts]":
         ground = lay_subagent_ground(self._ground, definition, model, context)
-        hooks = self._hooks.for_agent(ground.identity, definition.hooks, ground.directory)
+        hooks = self._hooks.for_agent(
+            ground.identity,
+            definition.hooks,
+            directory=ground.directory,
+            task=lambda: ground.ground.messages.latest_prompt,
+        )
         authority = SubagentAuthority(self._authority, definition.permission_mode)
 
         async def sync() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from wave_agent.agent.surroundings import ProjectSurroundings
-from wave_agent.permissions.decision import PermissionMode
+from wave_agent.permissions.decision import PermissionMode, can_permit
+from wave_agent.rules.rule import Rule
 
 _INSTRUCTIONS = """\
 You are Wave, a coding agent. You work in the user's project with your tools until the job is done.
@@ -54,7 +55,7 @@ class PromptFacts(Struct, frozen=True, kw_only=True):
     """Whether a user follows the session and answers. None: unknown."""
     asks: bool = False
     """A user or program can be asked whether a call may run."""
-    allowed: tuple[str, ...] = ()
+    allowed: tuple[Rule, ...] = ()
     """Rules that allow something beyond the mode."""
     subagent: bool = False
 
@@ -78,7 +79,7 @@ def system_prompt(
     facts = _facts(session, surroundings, today())
     lines = "\n".join(f"{name}: {fact}" for name, fact in facts.items())
     text = "\n\n".join([instructions or _INSTRUCTIONS, lines, session_words(session, mode)])
-    about = {_SESSION: _PRESENCE[session.interactive], _RULES: _listed(session.allowed)}
+    about = {_SESSION: _PRESENCE[session.interactive], _RULES: _in_every_mode(session.allowed)}
     return SystemPrompt(text, {**facts, **{name: words for name, words in about.items() if words}})
 
 
@@ -131,12 +132,24 @@ _THEN: Mapping[bool | None, str] = {
 
 def session_words(session: PromptFacts, mode: PermissionMode) -> str:
     """Whether someone answers questions, and what may run."""
-    rules = f"{_RULES}: {_listed(session.allowed)}." if session.allowed else ""
-    return "\n".join(filter(None, (_PRESENCE[session.interactive], mode_words(session, mode), rules)))
+    words = (_PRESENCE[session.interactive], mode_words(session, mode), _rules_words(session, mode))
+    return "\n".join(filter(None, words))
 
 
-def _listed(rules: Sequence[str]) -> str:
+def _rules_words(session: PromptFacts, mode: PermissionMode) -> str:
+    rules = [rule for rule in session.allowed if can_permit(rule, mode)]
+    return f"{_RULES}: {_listed(rules)}." if rules else ""
+
+
+def _in_every_mode(allowed: Sequence[Rule]) -> str:
+    """The rules, in words that hold whatever the mode."""
+    limited = not all(can_permit(rule, PermissionMode.PLAN) for rule in allowed)
+    return f"{_listed(allowed)}{' (in plan mode, only what reads)' if limited else ''}" if allowed else ""
+
+
+def _listed(allowed: Sequence[Rule]) -> str:
     """As many as fit on a short line."""
+    rules = tuple(dict.fromkeys(rule.text for rule in allowed))
     shown: list[str] = []
     for rule in rules:
         if sum(map(len, shown)) + len(rule) > _RULES_SHOWN:
@@ -152,6 +165,14 @@ def mode_words(session: PromptFacts, mode: PermissionMode, *, changed: bool = Fa
     return f"{_CHANGED if changed else 'Permission mode: '}{mode}. {meaning}"
 
 
+def change_words(session: PromptFacts, mode: PermissionMode, before: PermissionMode) -> str:
+    """The message about a change of the mode. Which rules allow more is said again if that has changed with it."""
+    words = mode_words(session, mode, changed=True)
+    now, known = _rules_words(session, mode), _rules_words(session, before)
+    return words if now == known else f"{words}\n{now or _NO_RULES}"
+
+
+_NO_RULES = "Rules that allow more do not change that."
 _CHANGED = "The permission mode is now "
 _RULES_SHOWN = 500
 """Maximum length of the rules shown to the model, in characters."""

@@ -62,6 +62,8 @@ class CallRunner:
         self._trace = trace
         self._side_by_side: SideBySide = SideBySide() if above is None else above._side_by_side
         self._loaded: CallStages | None = None
+        self._has_advised = False
+        """The model has called a tool that there is not."""
 
     @property
     def _stages(self) -> "CallStages":
@@ -174,11 +176,25 @@ class CallRunner:
         few = self._few()
         return [tool for tool in self._tools.values() if not (few and tool.dispensable) or tool.is_of_use()]
 
+    def _find(self, call: "RequestedCall") -> Tool:
+        try:
+            return find_tool(
+                call.name,
+                self._at_hand(),
+                call.parameters,
+                in_plan_mode=self.mode is PermissionMode.PLAN,
+                is_subagent=self._hooks.agent is not None,
+                again=self._has_advised,
+            )
+        except ToolInputError:
+            self._has_advised = True
+            raise
+
     async def run(self, call: "RequestedCall") -> "CallEnd":
         self._emit(ToolStarted(id=call.id, name=call.name, parameters=call.parameters or {}))
         try:
             unoffered = None if call.name in self._tools else self._on_call(call.name)
-            tool = unoffered or find_tool(call.name, self._at_hand(), call.parameters)
+            tool = unoffered or self._find(call)
         except ToolInputError as error:
             return self._stages.results.refuse(call, str(error))
         if call.parameters is None:

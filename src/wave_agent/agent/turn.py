@@ -40,11 +40,11 @@ if TYPE_CHECKING:  # loaded with the first call
 
 OVERLOADED = frozenset({429, 503, 529})
 """Statuses after which another model may be asked, once the client has given up repeating the request."""
-_BAD_REQUEST = 400
 CONTINUATIONS = 3
 """How often in a row a text that reached the output limit may be continued."""
 LAST_WORDS = (
-    "The limit of model requests is reached, so no more calls run. Report now: what you did, found, and left undone."
+    "The limit of model requests is reached, so no more calls run. Call no tools, and report now: what you did, found, "
+    "and left undone."
 )
 TOO_LATE = "Not run: the limit of model requests was reached before this call."
 _SHORTENED = (
@@ -279,22 +279,20 @@ class Turn:
             return
         self._parts.messages.tell_model(LAST_WORDS)
         try:
-            answer = None if await self._make_room() else await self._last_answer()
+            if await self._make_room():
+                return
+            # The request starts like all others, so a prompt cache can serve it.
+            answer = await self._ask_model()
+            for call in answer.asked:
+                self._parts.calls.refuse(call, TOO_LATE)
+            if answer.asked and not answer.text.strip() and not self._parts.spending.is_used_up:
+                # Some models answer a request that has tools with a call, whatever they are told.
+                self._parts.count.add(-1)
+                answer = await self._ask_model(tools=False)
+                for call in answer.asked:
+                    self._parts.calls.refuse(call, TOO_LATE)
         except ModelError as error:
             self._parts.messages.add_error_block(str(error))
-            return
-        for call in answer.asked if answer is not None else ():
-            self._parts.calls.refuse(call, TOO_LATE)
-
-    async def _last_answer(self) -> ModelAnswer:
-        """Without tools, unless the server wants them for the calls that were made earlier."""
-        try:
-            return await self._ask_model(tools=False)
-        except ModelError as error:
-            if error.status != _BAD_REQUEST:
-                raise
-        self._parts.count.add(-1)
-        return await self._ask_model()
 
     async def _step(self) -> TurnStatus | None:
         """One request, and what follows from its answer. None: there is more to do."""

@@ -40,6 +40,8 @@ class Aside(Struct, frozen=True, kw_only=True):
     session_id: str = ""
     attended: bool = True
     """There is a user to ask."""
+    task: Callable[[], str] = str
+    """The latest prompt, or the task of a subagent: for hooks that ask a model."""
 
 
 class Extra(Struct, frozen=True):

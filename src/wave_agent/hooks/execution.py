@@ -70,6 +70,8 @@ class HookJob(Struct, frozen=True, kw_only=True):
     """The settings layer of the hook: a user's hook does not ask a project's server."""
     model: str = ""
     """The model that a hook of kind `prompt` or `agent` asks; empty for the usual one."""
+    task: Callable[[], str] = str
+    """What the agent is to do, for a hook of these kinds."""
     traceparent: str = ""
     """The run's place in a trace, for services; empty: telemetry is off."""
 

@@ -144,6 +144,7 @@ class HookExecutor:
             call=hook.call,
             layer=hook.layer.value,
             model=hook.model,
+            task=here.aside.task,
         )
 
     def _record(self, run: HookRun, result: HookExecutionResult, verdict: Verdict, trace: HookTrace | None) -> None:

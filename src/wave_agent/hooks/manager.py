@@ -53,6 +53,8 @@ class LiveSession(Struct, frozen=True, kw_only=True):
     """Wraps each call of a function hook that is awaited."""
     attended: bool = True
     """A user can be asked."""
+    task: Callable[[], str] = str
+    """Returns the latest prompt, or the task of a subagent."""
     journal: Sequence[HookRun] = ()
     """The runs of a resumed session."""
     deferred: Sequence[Deferred] = ()
@@ -148,16 +150,21 @@ class HookManager:
         )
 
     def for_agent(
-        self, agent: AgentIdentity, own: Sequence[HookDefinition], directory: Callable[[], str]
+        self,
+        agent: AgentIdentity,
+        own: Sequence[HookDefinition],
+        *,
+        directory: Callable[[], str],
+        task: Callable[[], str],
     ) -> "HookManager":
         """The same hooks, journal and engine for a subagent, and the hooks that its definition adds. `directory`
-        returns the subagent's current one, if it has changed."""
+        returns the subagent's current one, if it has changed, and `task` what it is to do."""
         from copy import copy  # lazy: most sessions have no subagents
 
         view = copy(self)
         view.agent = agent
         view.hooks = (*self.hooks, *own)
-        view._live = replace(self._live, directory=directory)
+        view._live = replace(self._live, directory=directory, task=task)
         return view
 
     async def run(
@@ -268,6 +275,7 @@ class HookManager:
             prompt_id=self._prompt_id,
             session_id=session.session_id,
             attended=self._live.attended,
+            task=self._live.task,
         )
 
     @property

@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from wave_agent.formats.strict_json import Twice, type_name, unsound
-from wave_agent.hooks.events import EVENTS, Decision, EventRow, HookEvent
-from wave_agent.text import did_you_mean
+from wave_agent.hooks.events import EVENTS, Decision, EventRow, Flow, HookEvent
+from wave_agent.text import did_you_mean, nearest
 
 SPECIFIC = "hookSpecificOutput"
 INPUT = "updatedInput"
@@ -50,6 +50,8 @@ class Field(Struct, frozen=True, kw_only=True, eq=False):  # compared by identit
     """The field states a decision: if its value cannot be read, the hook still meant to decide."""
     free: bool = False
     """Text that only accompanies a decision, accepted anywhere."""
+    carries: bool = False
+    """It states no decision itself, but a hook that misspells it loses one, or a change that it meant to make."""
     meaning: str
     types: _Types = ()
     """All types that are accepted."""
@@ -72,15 +74,15 @@ FIELDS: Mapping[str, Field] = {
               meaning='`"block"` or `"deny"`; on PreToolUse also `"approve"` (allow) and `"ask"`'),
         Field(name="reason", type=str, home=Home.TOP, free=True,
               meaning="goes with `decision`; a block on Stop should have one"),
-        Field(name=SPECIFIC, type=dict, home=Home.TOP, meaning="an object with the fields below"),
+        Field(name=SPECIFIC, type=dict, home=Home.TOP, carries=True, meaning="an object with the fields below"),
         Field(name="hookEventName", type=str, home=Home.SPECIFIC, meaning="must equal the event if present"),
         Field(name="permissionDecision", type=str, home=Home.SPECIFIC, decides=True,
               meaning='`"allow"`, `"deny"`, `"ask"` or `"defer"`'),
         Field(name="permissionDecisionReason", type=str, home=Home.SPECIFIC, free=True,
               meaning="for an allow or ask, shown to the user only; for a deny, sent to the model"),
-        Field(name=INPUT, type=dict, home=Home.SPECIFIC,
+        Field(name=INPUT, type=dict, home=Home.SPECIFIC, carries=True,
               meaning="top-level fields to set in the tool's input, each replaced whole; `null` removes one"),
-        Field(name=OUTPUT, type=str, also=(dict, list), home=Home.SPECIFIC,
+        Field(name=OUTPUT, type=str, also=(dict, list), home=Home.SPECIFIC, carries=True,
               meaning="replaces the tool's result for the model and in the transcript; an object or a list is "
                       "converted to text, anything else withholds the result"),
         Field(name="additionalContext", type=str, home=Home.EITHER, meaning="added to the model's context"),
@@ -153,6 +155,8 @@ class HookOutput(Struct, frozen=True, kw_only=True, gc=False):
     initial_prompt: str = ""
     problems: tuple[str, ...] = ()
     """What is wrong with single fields, for the user."""
+    undecided: str = ""
+    """The reason that was given without any decision; a mistake, unless the exit code decides."""
 
     @property
     def strictest(self) -> Decision:
@@ -164,9 +168,10 @@ def knows(output: Mapping[str, Any]) -> bool:
     return not FIELDS.keys().isdisjoint(output)
 
 
-def unknown_keys(output: Mapping[str, Any]) -> str:
+def unknown_keys(event: HookEvent, output: Mapping[str, Any]) -> str:
     """The warning about an object without any known key."""
-    first = next(iter(output))
+    first, *more = [*output][:_MOST_UNKNOWN]
+    first = next((key for key in (first, *more) if meant(event, key)), first)
     return f'stdout is a JSON object without a known key: "{first}"{did_you_mean(first, FIELDS)}'
 
 
@@ -191,7 +196,32 @@ def read_output(row: EventRow, output: Mapping[str, Any]) -> HookOutput:
         reading.redaction(output)
     if row.has_rewrites:
         reading.rewrite(output)
-    return reading.result()
+    if not reading.all_known:
+        reading.misspelt(output)
+    return reading.result(output)
+
+
+def meant(event: HookEvent, key: str) -> Field | None:
+    """The field that decides or changes something on this event and of which this unknown key is a misspelling."""
+    return _meant(event, key[:_LONGEST_KEY])
+
+
+@lru_cache(maxsize=256)  # a hook prints the same keys each time
+def _meant(event: HookEvent, key: str) -> Field | None:
+    row = EVENTS[event]
+    fields = fields_of(row)
+    name = nearest(_plain(key), fields, likeness=_MISSPELT)
+    field = None if name is None else fields[name]
+    if field is None or not (field.decides or (field.carries and (field.home is _TOP or field.name in row.specific))):
+        return None
+    return field
+
+
+_MISSPELT = 0.85
+"""`precision` is a word of its own, `decison` and `desicion` are none."""
+_LONGEST_KEY = 40
+_MOST_UNKNOWN = 50
+"""Unknown keys of one output that are compared."""
 
 
 def _row(row: EventRow, key: str, value: Any, place: Home) -> Field | None:
@@ -227,7 +257,18 @@ class _OutputReading:
     """One pass over one output."""
 
     __slots__ = (
-        *("all_known", "contexts", "decisions", "problems", "right_event", "row", "specific", "taken", "texts"),
+        *(
+            "all_known",
+            "contexts",
+            "decisions",
+            "misspells",
+            "problems",
+            "right_event",
+            "row",
+            "specific",
+            "taken",
+            "texts",
+        ),
         *("unreadable", "weak", "withhold"),
     )
 
@@ -235,6 +276,7 @@ class _OutputReading:
         self.row = row
         self.all_known = True
         """Every key is a field of this event."""
+        self.misspells = False
         self.problems: list[str] = []
         self.unreadable: list[str] = []
         self.weak = ""
@@ -329,6 +371,36 @@ class _OutputReading:
                 self.decisions = [said for said in self.decisions if said[1] is not Decision.ALLOW]
                 self.problems.append(f"the allow was ignored: {shown}, which came with it, cannot be used")
                 return
+
+    def misspelt(self, output: Mapping[str, Any]) -> None:
+        """Reports unknown keys that are nearly one that decides. A hook that prints that one as well writes for two
+        agents."""
+        known = fields_of(self.row)
+        unknown = [
+            (key, place)
+            for place, fields in ((_TOP, output), (_SPECIFIC, self.specific))
+            for key, value in fields.items()
+            if value is not None and key not in known
+        ]
+        for key, place in unknown[:_MOST_UNKNOWN]:
+            field = meant(self.row.event, key)
+            shown = key if place is _TOP else f"{SPECIFIC}.{key}"
+            if field is None or field.name in output or field.name in self.specific:
+                continue
+            if not any(shown in problem for problem in self.problems):
+                inside = field.home is not _TOP or (place is _SPECIFIC and field.name in self.row.specific)
+                right = f"{SPECIFIC}.{field.name}" if inside else field.name
+                self.misspells = True
+                self.problems.append(f'unknown key "{shown[:60]}" was ignored: did you mean "{right}"?')
+
+    def undecided(self, output: Mapping[str, Any]) -> str:
+        """The field with a reason that goes with no decision, although this event has some."""
+        given = [name for name in ("reason", "permissionDecisionReason") if name in self.texts]
+        if not given or self.misspells or self.row.flow[Decision.BLOCK] is Flow.PROCEED:
+            return ""
+        known = fields_of(self.row)
+        decides = any(key in known and known[key].decides for key in (*output, *self.specific))
+        return "" if decides else given[0]
 
     def output(self, field: Field, value: Any, place: Home) -> None:
         problem = unsound(value) or _two_texts(value)
@@ -466,7 +538,7 @@ class _OutputReading:
                 return self.texts[key]
         return ""
 
-    def result(self) -> HookOutput:
+    def result(self, output: Mapping[str, Any]) -> HookOutput:
         taken, texts = self.taken, self.texts
         return HookOutput(
             stated=tuple([Stated(decision, self.reason_for(field)) for field, decision in self.decisions]),
@@ -483,6 +555,7 @@ class _OutputReading:
             retry=taken.get("retry", False),
             initial_prompt=taken.get(INITIAL, ""),
             problems=(*self.problems, self.weak) if self.weak and not self.decisions else tuple(self.problems),
+            undecided=self.undecided(output) if texts and not self.decisions else "",
         )
 
 

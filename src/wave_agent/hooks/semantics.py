@@ -245,8 +245,9 @@ def _text(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _foreign(run: _FinishedRun) -> tuple[Effect, ...]:
-    """Context, if the event accepts plain text as context; otherwise a warning that names the closest known key."""
-    return _text(run) or (TellUser(f"hook {run.name}: {run.problem}"),)
+    """Context, if the event accepts plain text as context; otherwise a warning that names the closest known key. A
+    misspelt decision is always reported."""
+    return (*_text(run), *run.notices) if run.row.text_is_context else (TellUser(f"hook {run.name}: {run.problem}"),)
 
 
 def _decides(run: _FinishedRun) -> tuple[Effect, ...]:
@@ -301,8 +302,8 @@ def _unreadable_blocks(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _silent_failed(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The fields apply; with `onFailure: block`, a failure."""
-    return _exit_failed(run) if run.must_not_fail else run.fields
+    """The fields apply, and a `reason` without a decision is reported; with `onFailure: block`, a failure."""
+    return _exit_failed(run) if run.must_not_fail else _fields(run)
 
 
 def _malformed(run: _FinishedRun) -> tuple[Effect, ...]:
@@ -323,7 +324,12 @@ def _malformed_failed(run: _FinishedRun) -> tuple[Effect, ...]:
 
 
 def _fields(run: _FinishedRun) -> tuple[Effect, ...]:
-    """The fields apply."""
+    """The fields apply; a `reason` without a decision is reported."""
+    if run.output.undecided:
+        problem = (
+            f"{run.output.undecided} without a decision has no effect: {run.row.event} expects {run.row.decides_with}"
+        )
+        return (*run.fields, *run.notes((problem,)))
     return run.fields
 
 
@@ -515,7 +521,7 @@ def _classify(row: EventRow, name: str, result: HookExecutionResult, text: str) 
         return Stdout.EMPTY, _NO_OUTPUT, ""
     output = read_output(row, found)
     if not (output.stated or knows(found) or output.withhold):
-        return Stdout.FOREIGN, _NO_OUTPUT, unknown_keys(found)
+        return Stdout.FOREIGN, HookOutput(problems=output.problems), unknown_keys(row.event, found)
     return Stdout.UNREADABLE if output.unreadable else _SAYS[bool(output.stated)], output, ""
 
 

@@ -124,6 +124,8 @@ _CODES = (
     LintCode("W216", _W, "a guard that decides by an argument",
          "Arguments are truncated to 100 KiB: the guard does not see the rest.",
          "Read the event from stdin, for example: command=$(jq -r .tool_input.command)"),
+    LintCode("W217", _E, "a misspelt key in the output",
+         "Unknown keys are ignored, so the hook decides nothing.", "Fix the key."),
 )  # fmt: skip
 
 CODES: Mapping[str, LintCode] = MappingProxyType({code.id: code for code in _CODES})

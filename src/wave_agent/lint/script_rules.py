@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from wave_agent.hooks.events import HookEvent
+from wave_agent.hooks.reader import FIELDS, meant
 from wave_agent.lint.findings import Hit
 from wave_agent.lint.node_rules import node_hits
 from wave_agent.lint.python_rules import python_hits
@@ -21,6 +23,11 @@ _VARIABLE = {
 }
 _OLD_FIELDS = re.compile(r"""(?:\.|get\(\s*["']|\[\s*["'])(tool_output|tool_result)\b""")
 _DECISION = re.compile(r"""(?<![A-Za-z])decision\\?["']?\s*[:=]\s*\\?["'](\w+)\\?["']""")
+_KEYS = (
+    re.compile(r"""["']?\b(\w+)\\?["']?\s*:\s*\\?["'](?:block|deny|ask|allow|approve)\\?["']"""),
+    re.compile(r"""["'](\w+)\\?["']\s*:\s*\{"""),
+)
+"""Keys in front of a decision, and of an object."""
 _BY_LANGUAGE: Mapping[Language, Callable[[Script], Iterator[Hit]]] = {
     Language.BASH: shell_hits,
     Language.SH: shell_hits,
@@ -35,6 +42,7 @@ def script_hits(script: Script, known_variables: Sequence[str] = ()) -> Iterator
     yield from variable_hits(script, known_variables)
     yield from _old_fields(script)
     yield from _decision_words(script)
+    yield from _misspelt_keys(script)
     yield from _stops_for_ever(script)
 
 
@@ -77,6 +85,13 @@ def _decision_words(script: Script) -> Iterator[Hit]:
                 yield Hit("W202", number, '"approve" is deprecated')
             elif unknown:
                 yield Hit("W202", number, f'"{word}" is not a decision for {unknown[0]}')
+
+
+def _misspelt_keys(script: Script) -> Iterator[Hit]:
+    for number, line in enumerate(script.lines, 1):
+        for key in dict.fromkeys(found[1] for pattern in _KEYS for found in pattern.finditer(line)):
+            if key not in FIELDS and (field := meant(HookEvent.PRE_TOOL_USE, key)) and field.name not in script.code:
+                yield Hit("W217", number, f'"{key}" is not a field of the output: did you mean "{field.name}"?')
 
 
 def _stops_for_ever(script: Script) -> Iterator[Hit]:

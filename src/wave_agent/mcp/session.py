@@ -192,7 +192,7 @@ class McpSession:
                 result = await self._host.read_resource(self._known[name].server, uri)
                 found.append(Typed(name, uri, shown_content(result).text))
             except McpError as error:
-                self._notify(str(error))
+                self._notify(_of_server(name, error))
                 found.append(Typed(name, uri, "", one_line(str(error))))
         return tuple(found)
 
@@ -356,7 +356,7 @@ class McpSession:
         """A call reports it to the model only; the user hears of it too, once."""
         if (str(error), "") not in known.told:
             known.told.add((str(error), ""))
-            self._notify(str(error))
+            self._notify(_of_server(known.server.name, error))
 
     def _tell_missing(self, known: _Known) -> None:
         """Which tools are not offered: once for each state of each tool."""
@@ -411,3 +411,9 @@ def _why_foreign(server: Layer, hook: Layer) -> str:
     if hook in _STANDING and server not in _STANDING:
         return "was only named for this run; hooks in your settings only ask servers in your settings"
     return ""
+
+
+def _of_server(name: str, error: McpError) -> str:
+    """What is wrong, with the name of the server: not every cause knows it, such as a program that is missing."""
+    text = str(error)
+    return text if f'"{name}"' in text or f"'{name}'" in text else f'The MCP server "{name}" failed: {text}'

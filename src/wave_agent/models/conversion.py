@@ -277,5 +277,11 @@ def _for_model(text: str, origin: Origin | None) -> str:
     """
     if origin is None:
         return without_marks(text)
-    name = inside_hook(" ".join(strip_controls(origin.hook).replace('"', "'").split()))
-    return f'<hook event="{origin.event}" name="{name}">\n{inside_hook(strip_controls(text))}\n</hook>'
+    call = f' call="{_attribute(origin.call).replace("<", "&lt;").replace(">", "&gt;")}"' if origin.call else ""
+    name = _attribute(origin.hook)
+    return f'<hook event="{origin.event}" name="{name}"{call}>\n{inside_hook(strip_controls(text))}\n</hook>'
+
+
+def _attribute(text: str) -> str:
+    """The text between two quotes: one line that cannot end there."""
+    return inside_hook(" ".join(strip_controls(text).replace('"', "'").split()))

@@ -105,6 +105,8 @@ class JudgedCall(Struct, frozen=True, kw_only=True):
     """The path that is outside, if the model may see it."""
     protected: str | None = None
     """A protected path it would write to."""
+    unread_words: int = 0
+    """The words of a command of which nothing is known but its length, so that it might write to that path."""
     by_git: bool = False
     """Git would or might write to it, in a command that does not name it."""
     real_input: Mapping[str, Any] | None = None
@@ -379,10 +381,23 @@ def _plan_limit(case: _Situation) -> Permission | None:
     )
 
 
+def can_permit(rule: Rule, mode: PermissionMode) -> bool:
+    """Whether an allow rule can permit anything in this mode that would not run without it. In plan mode, what tools
+    like these do beyond reading is refused, whatever a rule says."""
+    return mode is not PermissionMode.PLAN or not (rule.tool in _REFUSED_IN_PLAN or rule.tool.startswith("mcp__"))
+
+
+_REFUSED_IN_PLAN = frozenset({"bash", "edit", "multiedit", "notebookedit", "write"})
+
+
 def _ask(case: _Situation) -> Permission | None:
     """Collects every reason to ask; a hook's allow cannot answer any of them."""
     asking: list[_Asking] = []
-    if path := case.call.protected:
+    if (path := case.call.protected) and (words := case.call.unread_words):
+        what = f"too {'long' if words > _LONG_LINE else 'involved'} to be checked ({words:,} words)"
+        advice = "put it into a file with Write and run that"
+        asking.append(_Asking(f"protected path {path}", f"the line is {what}", f"the line, which is {what}: {advice}"))
+    elif path:
         how = _BY_GIT if case.call.by_git else ""
         asking.append(
             _Asking(f"protected path {path}", f"{path} is a protected path{how}", f"the protected path {path}{how}")
@@ -413,6 +428,8 @@ def _ask(case: _Situation) -> Permission | None:
     )
 
 
+_LONG_LINE = 500
+"""Words. A shorter line that cannot be checked has many expansions or levels."""
 _BY_GIT = ", which this git command may change or restore (if possible, name specific paths: `git restore src`)"
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from textual.content import Content
 
+from wave_agent.agent.call_names import subject
 from wave_agent.messages import BLOCKED, DENIED, STOPPED, ToolBlock
 from wave_agent.screen.diff import change_of, counts, diff_in, numbered
 from wave_agent.screen.entries import OPEN_LIMIT, Entry
@@ -39,17 +40,6 @@ def state_of(block: ToolBlock) -> State:
     if block.success:
         return State.DONE
     return State.BLOCKED if block.error in (DENIED, BLOCKED, STOPPED) else State.FAILED
-
-
-_SUBJECTS = ("command", "file_path", "pattern", "path", "url", "query")
-
-
-def subject(parameters: Mapping[str, Any], project: str) -> str:
-    """What a call is about, in a few words."""
-    named = next((parameters[key] for key in _SUBJECTS if parameters.get(key)), None)
-    if named is None:
-        named = json.dumps(parameters, ensure_ascii=False, default=str) if parameters else ""
-    return one_line(str(named).removeprefix(f"{project}/"), 120)
 
 
 def description_of(parameters: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from wave_agent.text import did_you_mean
 
 NAME = lazy_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.IGNORECASE)
 INHERIT = "inherit"
+_FOR_COMMANDS = ("BashOutput", "KillShell")
 
 
 class AgentDefinition(Struct, frozen=True, kw_only=True):
@@ -54,8 +55,12 @@ class AgentDefinition(Struct, frozen=True, kw_only=True):
         return any(one is not None for one in some) or bool(self.disallowed_tools or self.hooks)
 
     def has_tool(self, name: str) -> bool:
-        """Whether it may use the tool of this name."""
-        if _names(self.disallowed_tools, name) or (self.tools is not None and not _names(self.tools, name)):
+        """Whether it may use the tool of this name. Who may run commands may also look after those in the background:
+        Bash itself tells the model to."""
+        listed = (name, "Bash") if name in _FOR_COMMANDS else (name,)
+        if _names(self.disallowed_tools, name):
+            return False
+        if self.tools is not None and not any(_names(self.tools, one) for one in listed):
             return False
         servers = self.mcp_servers
         return servers is None or not name.startswith("mcp__") or _names([f"mcp__{one}" for one in servers], name)

@@ -57,6 +57,7 @@ _TOO_MUCH = ParsedLine(
     writes=(_ANYWHERE,),
     git=(Placed((Word("git"), UNSEEN), ("/",)),),
     anything=True,
+    too_much=True,
 )
 """A line that takes too much work: it may run anything, and write anywhere."""
 _MOST_SCRIPTS = 120

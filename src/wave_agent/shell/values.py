@@ -122,6 +122,8 @@ class ParsedLine(Struct, frozen=True, kw_only=True):
     """A redirection reads or writes a file whose name is unknown."""
     anything: bool = False
     """It runs something it builds itself. That may be any command."""
+    too_much: bool = False
+    """It takes too much work to read, so nothing is known about it."""
     doubtful: tuple[str, ...] = ()
     """If it is not understood: the texts in it that a shell would read, without quotes, in several forms."""
     texts: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from wave_agent.messages import Image
-from wave_agent.permissions.decision import Rules, ToolKind
+from wave_agent.permissions.decision import PermissionMode, Rules, ToolKind
 from wave_agent.rules.rule import Rule
 from wave_agent.shell.values import Placed, WriteTarget, escape
 from wave_agent.system.processes import Ledger, no_ledger
@@ -139,6 +139,9 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     rules: Callable[[], Rules] = Rules
     """The permission rules that apply now, for a tool that finds out late what it reaches."""
+
+    mode: Callable[[], PermissionMode] | None = None
+    """The permission mode that applies now. None: unknown."""
 
     door: Door = no_door
     """Entered around code of the embedding program, in whatever thread it runs."""
@@ -312,6 +315,10 @@ class Tool(ABC):
         return (
             tuple(WriteTarget(escape(path)) for path in self.paths(tool_input)) if self.kind is ToolKind.EDITS else ()
         )
+
+    def unread_words(self, tool_input: Mapping[str, Any], context: ToolContext) -> int:
+        """The number of words of a command that takes too much work to read. 0: it was read."""
+        return 0
 
     def place(self, context: ToolContext) -> tuple[str, Mapping[str, str]]:
         """The directory and the environment that the next call would run in."""

@@ -143,6 +143,13 @@ class Bash(BuiltinTool):
         except (ImportError, OSError):  # out of descriptors to load it: then anything may be written
             return (WriteTarget("/", Reach.TREE),)
 
+    def unread_words(self, tool_input: Mapping[str, Any], context: ToolContext) -> int:
+        try:
+            too_much = self._read(tool_input, context).too_much
+        except (ImportError, OSError):  # see `written_paths`
+            return 0
+        return len(str(tool_input["command"]).split()) if too_much else 0
+
     def git_runs(self, tool_input: Mapping[str, Any], context: ToolContext) -> tuple[tuple[Placed, ...], Sequence[str]]:
         line = self._read(tool_input, context)
         given = (_GIVEN.match(word.text) for command in line.commands for word in command.words)  # `env A=1 git …`
@@ -250,6 +257,8 @@ class Bash(BuiltinTool):
         if not after.startswith("/") or after == before:
             return []
         self._directory = after
+        if after == str(context.cwd):
+            return [f"[Commands now start in {after} again]"]
         return [f"[Commands now start in {after}. Relative paths of other tools still start in {context.cwd}]"]
 
 

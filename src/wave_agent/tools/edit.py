@@ -182,12 +182,27 @@ def _hint(text: str, old: str) -> str:
         return " It seems to start with a line number as shown by Read: omit those."
     if old in without_marks(text):
         return f" In what you were shown, {ESCAPED}: write the file's own characters."
-    words = old.split()
-    if words and (found := re.search(r"\s+".join(re.escape(word) for word in words), text)):
-        first, last = (text.count("\n", 0, at) + 1 for at in found.span())
+    if found := _but_for_blanks(text, old):
+        first, last = (text.count("\n", 0, at) + 1 for at in found)
         where = f"Line {first} differs" if first == last else f"Lines {first} to {last} differ"
         return f" {where} from it in whitespace only: Read them again, and copy the passage exactly."
     return " Read it again, and copy the passage exactly."
+
+
+def _but_for_blanks(text: str, old: str) -> tuple[int, int] | None:
+    """Where the text has the same characters with other white space, or with some where `old` has none: formatters
+    also put blanks into an expression."""
+    words = old.split()
+    if not words:
+        return None
+    if found := re.search(r"\s+".join(re.escape(word) for word in words), text):
+        return found.span()
+    wanted = "".join(words)
+    at = "".join(text.split()).find(wanted)
+    if at < 0:
+        return None
+    places = [place for place, character in enumerate(text) if not character.isspace()]
+    return places[at], places[at + len(wanted) - 1] + 1
 
 
 def _encoded(text: "DecodedText", after: str, path: str) -> bytes:

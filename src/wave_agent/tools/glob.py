@@ -13,7 +13,7 @@ _LIMIT = 500
 
 class GlobInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="Directory; default: the working directory.")] = ""
+    path: Annotated[str, Meta(description="Directory; default: where the session started.")] = ""
 
 
 class Glob(BuiltinTool):

@@ -15,7 +15,7 @@ _NARROW = "Narrow the search with path or glob"
 
 class GrepInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: Annotated[str, Meta(min_length=1)]
-    path: Annotated[str, Meta(description="File or directory; default: the working directory.")] = ""
+    path: Annotated[str, Meta(description="File or directory; default: where the session started.")] = ""
     glob: Annotated[str, Meta(description="Such as *.py or src/**/*.{ts,tsx}; ! excludes.")] = ""
     output_mode: (
         Annotated[

@@ -92,11 +92,21 @@ class GrowingTools(Mapping[str, Tool]):
         return len(list(iter(self)))
 
 
-def find_tool(name: str, tools: Iterable[Tool], given: Mapping[str, Any] | None = None) -> Tool:
-    """Raises a `ToolInputError` that says which tool to call instead, judging by the name and the input of the call."""
+def find_tool(
+    name: str,
+    tools: Iterable[Tool],
+    given: Mapping[str, Any] | None = None,
+    *,
+    in_plan_mode: bool = False,
+    is_subagent: bool = False,
+    again: bool = False,
+) -> Tool:
+    """Raises a `ToolInputError` that says which tool to call instead, judging by the name and the input of the call.
+    `again`: the model has made such a call before."""
     by_name = {tool.name: tool for tool in tools}
     if name in by_name:
         return by_name[name]
-    from wave_agent.tools.unknown_tools import advice  # lazy: most calls name a tool that exists
+    from wave_agent.tools.unknown_tools import Circumstances, advice  # lazy: most calls name a tool that exists
 
-    raise ToolInputError(f'There is no tool "{name}". {advice(name, by_name, given or {})}')
+    here = Circumstances(in_plan_mode, is_subagent, again)
+    raise ToolInputError(f'There is no tool "{name}". {advice(name, by_name, given or {}, here)}')

@@ -145,7 +145,8 @@ def earlier_shells(messages: Sequence[Message]) -> tuple[EarlierShell, ...]:
 
 
 _RESUMED = "The session was resumed: commands start in the project again"
-_MOVED = lazy_regex(rf"^\[?Commands (?:now )?start in (/.*?)\.(?: Relative paths |$)|{_RESUMED}", re.MULTILINE)
+_BACK = r"^\[Commands now start in /.* again\]$"
+_MOVED = lazy_regex(rf"^\[?Commands (?:now )?start in (/.*?)\.(?: Relative paths |$)|{_BACK}|{_RESUMED}", re.MULTILINE)
 
 
 def directory_left(messages: Sequence[Message]) -> str | None:

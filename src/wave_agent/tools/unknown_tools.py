@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from wave_agent.text import nearest
 from wave_agent.tools.base import Tool
 
@@ -44,22 +46,77 @@ _FILE_NAMES = re.compile(r"(?<![.\)\]])\*|^[\w./-]+\.\w{1,4}$")
 """A pattern for names of files, such as `src/**/*.py` or `setup.py`, rather than for text in them."""
 
 
-def advice(name: str, known: Mapping[str, Tool], given: Mapping[str, Any]) -> str:
+_EDITORS = ("Edit", "Write")
+_LEAVES_PLAN = "exitplanmode"
+_FEW = 8
+"""Tools that are listed to a model that has seen the whole list."""
+
+
+class Circumstances(Struct, frozen=True):
+    """What the advice depends on, besides the call."""
+
+    in_plan_mode: bool = False
+    is_subagent: bool = False
+    again: bool = False
+    """The model has been given such advice in this session."""
+
+
+NO_CIRCUMSTANCES = Circumstances()
+
+
+def advice(
+    name: str, known: Mapping[str, Tool], given: Mapping[str, Any], here: Circumstances = NO_CIRCUMSTANCES
+) -> str:
     """What to do instead: a model that is only told that a tool does not exist often tries the next one that does not.
 
     `known` are the tools by name, `given` is the input of the call.
     """
     if name.startswith("mcp__"):
         return _of_server(name, known)
-    names = ", ".join(known)
+    names = _names(known, here)
     if _plain(name) in _ANSWERS.split():
         return f"To answer the user, write text without calling a tool. The tools are {names}."
-    if meant := _likeliest(name, known, given):
-        needed = meant.schema().get("required", ())
-        hint = f"The likeliest is {meant.name}{f', which needs {_listed(needed)}' if needed else ''}."
-    else:
+    if _plain(name) == _LEAVES_PLAN:
+        return "End your turn with the plan." if here.in_plan_mode else "You are not in plan mode: do the work."
+    of_servers = _same_on_servers(name, known)
+    meant = of_servers[0] if of_servers else _likeliest(name, known, given)
+    if why_not := _cannot_edit(_by_name(name, known), meant, known, here):
+        return f"{why_not} The tools are {names}."
+    if meant is None:
         hint = "Bash runs any command." if "Bash" in known else ""
-    return f"Call one of these now: {names}. {hint}".rstrip()
+        return f"Call one of these now: {names}. {hint}".rstrip()
+    needed = meant.schema().get("required", ())
+    hint = f"The likeliest is {meant.name}{f', which needs {_listed(needed)}' if needed else ''}."
+    if others := ", ".join(tool.name for tool in of_servers[1:]):
+        hint += f" Other servers have one as well: {others}."
+    return hint if here.again else f"Call one of these now: {names}. {hint}"
+
+
+def _names(known: Iterable[str], here: Circumstances) -> str:
+    names = list(known)
+    if not here.again or len(names) <= _FEW:
+        return ", ".join(names)
+    return f"{', '.join(names[:_FEW])} and {len(names) - _FEW} more"
+
+
+def _same_on_servers(name: str, known: Mapping[str, Tool]) -> list[Tool]:
+    """The tools of MCP servers with this name: models often leave out where a tool comes from."""
+    wanted = {_plain(name), _last(name)}
+    parts = {one: one.split("__", 2)[1:] for one in known if one.startswith("mcp__")}
+    return [known[one] for one, part in parts.items() if wanted & {_plain(part[-1]), _plain("".join(part))}]
+
+
+def _cannot_edit(named: str | None, meant: Tool | None, known: Iterable[str], here: Circumstances) -> str:
+    """Why a call that was meant to edit has no tool that does. A way around, such as Bash, is not advised."""
+    wants = meant.name if meant is not None else named
+    if wants not in _EDITORS:
+        return ""
+    if here.in_plan_mode:
+        return "Plan mode only lets you read: put the change into the plan."
+    if set(_EDITORS).isdisjoint(known):
+        whom = "in your report" if here.is_subagent else "to the user"
+        return f"You have no tool that edits files: describe the change {whom} instead."
+    return ""
 
 
 def _of_server(name: str, known: Iterable[str]) -> str:

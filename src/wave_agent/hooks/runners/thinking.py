@@ -11,7 +11,7 @@ from wave_agent.errors import WaveError
 from wave_agent.events import InnerCall
 from wave_agent.hooks.execution import HookExecutionResult, HookJob, HookKind, Opinion
 from wave_agent.hooks.opinions import OBJECTION
-from wave_agent.hooks.questions import PolicyQuestion, quoted_event
+from wave_agent.hooks.questions import PolicyQuestion, quoted_event, transcripts_in
 
 
 class ThoughtNotes:
@@ -105,7 +105,8 @@ class ThinkingRunner:
 def _question(job: HookJob) -> PolicyQuestion:
     return PolicyQuestion(
         policy=job.command,
-        event=quoted_event(job.stdin),
+        event=quoted_event(job.stdin, job.task()),
+        transcripts=transcripts_in(job.stdin),
         model=job.model,
         layer=job.layer,
         reads=job.kind is HookKind.AGENT,
