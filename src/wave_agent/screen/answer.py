@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
-from wave_agent.screen.plain import clean
 from wave_agent.screen.segments import Segmenter
+from wave_agent.screen.sizes import clean
 
 PAUSE = 0.08
 """Minimum seconds between redraws; text that arrives in between is drawn together."""

@@ -22,11 +22,12 @@ from wave_agent.permissions.decision import Allow, Deny, PermissionMode, Permiss
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.changes import change_of
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.diff import change_of
+from wave_agent.screen.dialogs import ACCEPT, KEEP, KEEP_CHANGE, TRUST, WITHOUT, meaning_of, rules_in
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
@@ -35,7 +36,7 @@ from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
 from wave_agent.screen.mcp_view import mentionable, target_of
 from wave_agent.screen.narration import Narration
-from wave_agent.screen.permission import KEEP_CHANGE, PermissionDialog, RestoreDialog, meaning_of, rules_in
+from wave_agent.screen.permission import PermissionDialog, RestoreDialog
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
 from wave_agent.screen.replay import entries_of
@@ -43,7 +44,7 @@ from wave_agent.screen.search import HistorySearch
 from wave_agent.screen.shell import UserShell
 from wave_agent.screen.status import StatusFacts, StatusLine, short_directory
 from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
-from wave_agent.screen.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, TrustQuestion
+from wave_agent.screen.trust import ChangedFiles, TrustQuestion
 from wave_agent.screen.work_queue import Errands
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile

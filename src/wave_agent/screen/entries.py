@@ -11,8 +11,10 @@ from textual.widgets import Static
 from wave_agent.events import HookRun
 from wave_agent.screen.attachments import split
 from wave_agent.screen.keys import Where, bindings
-from wave_agent.screen.plain import clean, folded, plain, size_of
-from wave_agent.screen.verdicts import headline, is_told, story
+from wave_agent.screen.plain import plain
+from wave_agent.screen.run_looks import is_told
+from wave_agent.screen.sizes import clean, folded, size_of
+from wave_agent.screen.verdicts import headline, story
 
 FOLD_AT = 12
 """Lines of a prompt or notice shown when folded."""

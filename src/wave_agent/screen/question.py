@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -16,16 +16,9 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from wave_agent.screen.dialogs import DIFF, Choice, Dialog
+from wave_agent.screen.diff import numbered
 from wave_agent.screen.plain import plain
-
-
-class Choice(NamedTuple):
-    value: str
-    """The value of the answer."""
-    label: str
-    key: str = ""
-    """A letter that selects it directly."""
-
 
 TOO_SMALL = "Terminal too small: enlarge it to answer. Esc cancels."
 SHORT = "-short"
@@ -36,6 +29,13 @@ FRAME_ROWS, FRAME_COLUMNS = 3, 4
 """Rows a question needs besides its text: the border and the margins in `screen.tcss`."""
 AROUND_ROWS = 4
 """Rows the rest of the screen needs: status, activity, the end of the conversation."""
+
+
+def content_of(dialog: Dialog) -> Content:
+    """What a question says above its choices."""
+    return Content.assemble(
+        *(numbered(part.text) if part.style == DIFF else plain(part.text, part.style) for part in dialog.parts)
+    )
 
 
 class QuestionRoom(IntEnum):

@@ -1,17 +1,20 @@
 """A tool call as a card: running, done, failed or blocked. When open, it shows input, output and changes."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from time import monotonic
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from textual.content import Content
 
 from wave_agent.messages import BLOCKED, DENIED, STOPPED, ToolBlock
-from wave_agent.screen.diff import change_of, counts, diff_in, numbered
+from wave_agent.screen.call_words import description_of, subject
+from wave_agent.screen.changes import change_of, counts, diff_in
+from wave_agent.screen.diff import numbered
 from wave_agent.screen.entries import OPEN_LIMIT, Entry
-from wave_agent.screen.plain import clean, elapsed, folded, plain, size_of
+from wave_agent.screen.plain import plain
+from wave_agent.screen.sizes import clean, elapsed, folded, size_of
 from wave_agent.text import one_line
 from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.terminal import TerminalLines
@@ -39,23 +42,6 @@ def state_of(block: ToolBlock) -> State:
     if block.success:
         return State.DONE
     return State.BLOCKED if block.error in (DENIED, BLOCKED, STOPPED) else State.FAILED
-
-
-_SUBJECTS = ("command", "file_path", "pattern", "path", "url", "query")
-
-
-def subject(parameters: Mapping[str, Any], project: str) -> str:
-    """What a call is about, in a few words."""
-    named = next((parameters[key] for key in _SUBJECTS if parameters.get(key)), None)
-    if named is None:
-        named = json.dumps(parameters, ensure_ascii=False, default=str) if parameters else ""
-    return one_line(str(named).removeprefix(f"{project}/"), 120)
-
-
-def description_of(parameters: Mapping[str, Any]) -> str:
-    """What a command is for, in the model's own words."""
-    said = parameters.get("description")
-    return one_line(said, 100) if isinstance(said, str) and "command" in parameters else ""
 
 
 class ToolCard(Entry):
