@@ -1,12 +1,19 @@
-"""The form that an MCP server asks the user to fill in."""
+"""What an MCP server asks the user: a form, one field at a time, or a page to open in the browser."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from wave_agent.mcp.values import Elicitation, ElicitationAnswer
+from wave_agent.screen.dialogs import Choice, Dialog, Part
 from wave_agent.text import one_line
+
+ANSWER, DECLINE, CANCEL = "answer", "decline", "cancel"
+SKIP = "skip"
+VALUE = "value:"
 
 _MOST_FIELDS = 20
 """A longer form is declined: no server needs it, and users cannot judge it."""
@@ -104,3 +111,78 @@ def _range(least: float, most: float) -> str:
     if most == math.inf:
         return f"at least {least:g}"
     return f"at most {most:g}" if least == -math.inf else f"{least:g} to {most:g}"
+
+
+Ask = Callable[[Dialog, FormField | None], Awaitable[str | None]]
+"""Asks the user. A field without choices is answered with `value:TEXT`, or with `skip`; None cancels."""
+OpenPage = Callable[[str], object]
+
+
+async def fill_in(request: Elicitation, ask: Ask, open_page: OpenPage) -> ElicitationAnswer:
+    """Asks the user. Whatever cannot be shown is declined."""
+    if request.mode == "url":
+        return await _page(request, ask, open_page)
+    fields = fields_of(request.schema)
+    if fields is None:
+        return ElicitationAnswer(action=DECLINE)
+    details = "\n".join(f"  {field.title}{'' if field.is_required else ' (optional)'}" for field in fields)
+    choices = [Choice(DECLINE, "No", "n"), Choice(ANSWER, "Answer it" if fields else "Yes", "y")]
+    answer = await ask(_request_dialog(request, details, choices), None)
+    if answer != ANSWER:
+        return ElicitationAnswer(action=answer or CANCEL)
+    content: dict[str, Any] = {}
+    for field in fields:
+        given = await _value(request.server, field, ask)
+        if given is None:
+            return ElicitationAnswer(action=CANCEL)
+        content |= given
+    return ElicitationAnswer(action="accept", content=content)
+
+
+def _request_dialog(request: Elicitation, details: str, choices: list[Choice]) -> Dialog:
+    parts = [Part(request.message), Part(f"\n\n{details}" if details else "", "$muted")]
+    return Dialog(f"The MCP server {one_line(request.server, 48)} asks", parts, choices)
+
+
+def _field_dialog(server: str, field: FormField, problem: str) -> Dialog:
+    needed = "" if field.is_required else "   (optional)"
+    choices = [Choice(f"{VALUE}{label}", label) for label in field.choices]
+    if field.choices and not field.is_required:
+        choices.append(Choice(SKIP, "Leave it out"))
+    parts = [Part(field.about), Part(f"\n{problem}" if problem else "", "$text-warning")]
+    return Dialog(f"{one_line(server, 48)}: {field.title}{needed}", parts, choices)
+
+
+async def _value(server: str, field: FormField, ask: Ask) -> dict[str, Any] | None:
+    """The field with its value, nothing if it is left out, None if the user cancels."""
+    problem = ""
+    while True:
+        answer = await ask(_field_dialog(server, field, problem), field)
+        if answer is None:
+            return None
+        if answer == SKIP:
+            return {}
+        text = answer.removeprefix(VALUE)
+        if field.choices:
+            return {field.name: field.choices[text]}
+        try:
+            return {field.name: field.read(text)}
+        except ValueError as error:
+            problem = f"{one_line(text, 60)}: {error}."
+
+
+async def _page(request: Elicitation, ask: Ask, open_page: OpenPage) -> ElicitationAnswer:
+    try:
+        parts = urlsplit(request.url)
+        host = (parts.hostname or "").encode("idna").decode()
+    except (ValueError, UnicodeError):
+        return ElicitationAnswer(action=DECLINE)
+    if parts.scheme not in ("https", "http") or not host:
+        return ElicitationAnswer(action=DECLINE)
+    details = f"It wants you to open a page of {host}:\n{request.url}"
+    choices = [Choice(DECLINE, "No", "n"), Choice(ANSWER, f"Open it: {host}", "o")]
+    answer = await ask(_request_dialog(request, details, choices), None)
+    if answer != ANSWER:
+        return ElicitationAnswer(action=answer or CANCEL)
+    open_page(request.url)
+    return ElicitationAnswer(action="accept")
