@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """The modes Shift-Tab cycles through."""
+LOW = 18
+"""Rows below which lists are shorter."""
 PAUSE = 1.5
 """Seconds without a key press after which the user is idle."""
 SOON = 2.0
@@ -69,6 +71,7 @@ class WaveApp(App[int]):
     CSS_PATH = "screen.tcss"
     TITLE = "wave"
     ENABLE_COMMAND_PALETTE = False
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]  # noqa: RUF012 - the library declares it like this
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ANYWHERE)]
 
     def __init__(
@@ -254,11 +257,12 @@ class WaveApp(App[int]):
             try:
                 return await question.answer
             finally:
-                self._box.display = True
-                self._box.input.focus()
-                question.remove()
-                if following:
-                    self._conversation.follow()
+                if self._box.is_mounted and self.is_running:  # otherwise the screen is being closed
+                    self._box.display = True
+                    self._box.input.focus()
+                    question.remove()
+                    if following:
+                        self._conversation.follow()
 
     async def view(self, screen: HooksView) -> None:
         await self.push_screen(screen)

@@ -12,7 +12,7 @@ from wave_agent.rules.rule import Rule
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.commands import COMMANDS, meaning_of
 from wave_agent.screen.cost import shown
-from wave_agent.screen.entries import Entry, Info, Warning_
+from wave_agent.screen.entries import Columns, Entry, Info, Warning_
 from wave_agent.screen.extensions_view import extension_rows
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
@@ -77,7 +77,7 @@ class Desk:
         for where in dict.fromkeys(key.where for key in KEYS):
             lines += ["", f"Keys {where}"]
             lines += [f"  {key.label:<26} {key.meaning}" for key in KEYS if key.where is where]
-        entry = Info("\n".join(lines))
+        entry = Columns("\n".join(lines))
         entry.opened = True
         await self._front.say(entry)
 

@@ -1,5 +1,6 @@
 """Entries of the conversation. Each is one widget that draws itself; long entries are folded and open in place."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Self
@@ -18,8 +19,13 @@ from wave_agent.screen.verdicts import headline, story
 
 FOLD_AT = 12
 """Lines of a prompt or notice shown when folded."""
+COLUMNS_FROM = 70
+"""Columns of a terminal in which a line with two columns has room."""
 OPEN_LIMIT = 400
 """Maximum lines shown when open; the transcript has them all."""
+
+
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 
 
 class Entry(Static, inherit_bindings=False):
@@ -71,7 +77,7 @@ class TextEntry(Entry):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.text = clean(text).strip("\n")
+        self.text: str = clean(text).strip("\n")
 
     @property
     def foldable(self) -> bool:
@@ -139,6 +145,22 @@ class Info(TextEntry):
     mark = "· "
     mark_style = "$muted"
     body_style = "$muted"
+
+
+class Columns(Info):
+    """Lines with columns. Where they would wrap, the columns follow each other."""
+
+    def _shown(self, limit: int, hint: str) -> Content:
+        aligned = self.text
+        if self.screen.size.width < COLUMNS_FROM:
+            self.text = _GAP.sub("  ", aligned)
+        try:
+            return super()._shown(limit, hint)
+        finally:
+            self.text = aligned
+
+    def on_resize(self) -> None:
+        self.redraw()
 
 
 class HookText(TextEntry):
