@@ -58,8 +58,8 @@ class Question(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "turn_away", show=False),
-        Binding("pageup", "body(-1)", show=False),
-        Binding("pagedown", "body(1)", show=False),
+        Binding("pageup", "body(-1)", show=False, priority=True),  # the list of choices has the same keys
+        Binding("pagedown", "body(1)", show=False, priority=True),
     ]
 
     def __init__(self, title: str, body: Content, choices: Sequence[Choice]) -> None:
