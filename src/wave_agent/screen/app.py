@@ -23,6 +23,7 @@ from wave_agent.screen.activity import Activity
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.changes import change_of
+from wave_agent.screen.clipboard import hand_over
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
@@ -42,6 +43,7 @@ from wave_agent.screen.question import Question
 from wave_agent.screen.replay import entries_of
 from wave_agent.screen.search import HistorySearch
 from wave_agent.screen.shell import UserShell
+from wave_agent.screen.sizes import size_of
 from wave_agent.screen.status import StatusFacts, StatusLine, short_directory
 from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.screen.trust import ChangedFiles, TrustQuestion
@@ -267,6 +269,12 @@ class WaveApp(App[int]):
     async def view(self, screen: HooksView) -> None:
         await self.push_screen(screen)
 
+    async def copy(self, text: str) -> None:
+        """Both through the terminal and through programs of this machine: nobody can tell which of them works."""
+        self.copy_to_clipboard(text)
+        await hand_over(text, self._environment)
+        self.notify(f"Copied {size_of(text)}.", markup=False)
+
     def go_along(self, attachment: Attachment) -> None:
         self._errands.along.append(attachment)
 
@@ -438,6 +446,10 @@ class WaveApp(App[int]):
         if card is not None:
             card.toggle()
             card.scroll_visible(animate=False)
+
+    async def action_copy_card(self) -> None:
+        if isinstance(self.focused, Entry):
+            await self.copy(self.focused.copied())
 
     def action_card(self, step: int) -> None:
         self._conversation.walk(step)

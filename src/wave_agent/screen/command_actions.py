@@ -10,6 +10,7 @@ from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
 from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.clipboard import code_blocks, last_answer
 from wave_agent.screen.commands import COMMANDS, meaning_of
 from wave_agent.screen.cost import shown
 from wave_agent.screen.entries import Columns, Entry, Info, Warning_
@@ -47,6 +48,7 @@ class CommandScreen(Protocol):
     async def ask(self, question: Question) -> str | None: ...
     async def view(self, screen: HooksView) -> None: ...
     async def change_session(self, resume: str | None, source: str) -> None: ...
+    async def copy(self, text: str) -> None: ...
     def go_along(self, attachment: Attachment) -> None: ...
     def use_theme(self, name: str) -> None: ...
     def leave(self) -> None: ...
@@ -199,6 +201,22 @@ class Desk:
         unknown = f"The cost is unknown: set {prices} in your settings."
         lines.append(f"{shown(dollars)} in total." if dollars is not None else unknown)
         await self._tell(*lines)
+
+    async def do_copy(self, arguments: str) -> None:
+        what, _, number = arguments.partition(" ")
+        messages = self._front.agent.messages
+        if what not in ("", "code") or (number and not (what and number.isascii() and number.isdigit())):
+            await self._warn(
+                "Use /copy for the last answer, /copy code for its last code block, /copy code 1 for the one before."
+            )
+            return
+        blocks = code_blocks(messages) if what else []
+        at = int(number or 0)
+        text = (blocks[-1 - at] if at < len(blocks) else None) if what else last_answer(messages)
+        if text is None:
+            await self._warn("There is no such code block." if what else "There is no answer yet.")
+        else:
+            await self._front.copy(text)
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent

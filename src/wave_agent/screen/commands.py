@@ -30,6 +30,7 @@ COMMANDS = (
     SlashCommand("sessions", "", "list this project's sessions"),
     SlashCommand("resume", "[ID]", "resume another session of this project", while_working=False),
     SlashCommand("cost", "", "show token usage, its cost, and what the prompt cache saved"),
+    SlashCommand("copy", "[code [N]]", "copy the last answer; `code`: the last code block, N: the Nth before it"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
     SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
     SlashCommand("undo", "", "revert what the last turn that changed files did to them", while_working=False),

@@ -55,6 +55,11 @@ class Entry(Static, inherit_bindings=False):
     @abstractmethod
     def again(self) -> Self: ...
 
+    @abstractmethod
+    def copied(self) -> str:
+        """Its text for the clipboard, without signs and frames."""
+        ...
+
     def redraw(self) -> None:
         if not self.is_attached:  # it is drawn when it is shown, if ever
             return
@@ -82,6 +87,9 @@ class TextEntry(Entry):
     @property
     def foldable(self) -> bool:
         return folded(self.text, FOLD_AT)[1] > 0
+
+    def copied(self) -> str:
+        return self.text
 
     def closed_content(self) -> Content:
         return self._shown(FOLD_AT, "Ctrl-O shows them")
@@ -203,6 +211,9 @@ class ReasoningEntry(Entry):
         rest = f"\n… {more:,} more lines" if more else ""
         return Content.assemble(self.closed_content(), plain(f"\n{text}{rest}", "$muted"))
 
+    def copied(self) -> str:
+        return clean(self._text)
+
     def again(self) -> Self:
         return type(self)(self._text)
 
@@ -222,6 +233,9 @@ class HookLine(Entry):
         contexts = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
         said = [plain(f"\n  sent to the model\n{text}") for text in contexts]
         return Content.assemble(headline(self.run_, reason=False), "\n", story(self.run_), *said)
+
+    def copied(self) -> str:
+        return f"{headline(self.run_, reason=False).plain}\n{story(self.run_).plain}"
 
     def again(self) -> Self:
         return type(self)(self.run_, self._find_context)

@@ -42,6 +42,9 @@ class TodoCard(ToolCard):
         fresh.replaced = self.replaced
         return fresh
 
+    def copied(self) -> str:
+        return "\n".join(f"- [{'x' if one.status == 'completed' else ' '}] {one.content}" for one in self.items)
+
     @property
     def items(self) -> list[Item]:
         return items_in(self.block.parameters)

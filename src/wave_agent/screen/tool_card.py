@@ -79,6 +79,11 @@ class ToolCard(Entry):
         fresh._started, fresh._tail, fresh._lines = self._started, self._tail, self._lines
         return fresh
 
+    def copied(self) -> str:
+        """What came of the call: its output, or the change as a diff."""
+        result = clean(self.block.result if self.block.result is not None else self._tail).strip("\n")
+        return diff_in(result) or result
+
     # ---------------------------------------------------------------------------------------------------------- drawing
 
     @property
