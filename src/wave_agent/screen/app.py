@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """The modes Shift-Tab cycles through."""
-LOW = 18
-"""Rows below which lists are shorter."""
+NARROW, LOW = 70, 18
+"""Columns below which lines of lists are cut and tables become lists, and rows below which lists are shorter."""
 PAUSE = 1.5
 """Seconds without a key press after which the user is idle."""
 SOON = 2.0
@@ -73,6 +73,7 @@ class WaveApp(App[int]):
     CSS_PATH = "screen.tcss"
     TITLE = "wave"
     ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]  # noqa: RUF012 - the library declares it like this
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ANYWHERE)]
 
