@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import ClassVar
 
+from rich.cells import split_graphemes
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -66,6 +67,25 @@ class PromptInput(TextArea, inherit_bindings=False):
 
     def on_resize(self) -> None:
         self.placeholder = PLACEHOLDER if self.content_size.width > len(PLACEHOLDER) else SHORT_PLACEHOLDER
+
+    # A character may be several code points, such as an emoji of a family or a letter with its accents: the library
+    # would stop inside of it, and delete a part.
+
+    def get_cursor_left_location(self) -> tuple[int, int]:
+        row, column = self.cursor_location
+        before = [start for start in self._characters(row) if start < column]
+        return (row, before[-1]) if before else super().get_cursor_left_location()
+
+    def get_cursor_right_location(self) -> tuple[int, int]:
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        after = [start for start in (*self._characters(row), len(line)) if start > column]
+        return (row, after[0]) if after else super().get_cursor_right_location()
+
+    def _characters(self, row: int) -> list[int]:
+        """Where they start."""
+        spans, _ = split_graphemes(self.document.get_line(row))
+        return [start for start, _, _ in spans]
 
     def before_cursor(self) -> str:
         return self.get_text_range((0, 0), self.cursor_location)
