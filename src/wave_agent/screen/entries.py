@@ -21,6 +21,8 @@ FOLD_AT = 12
 """Lines of a prompt or notice shown when folded."""
 COLUMNS_FROM = 70
 """Columns of a terminal in which a line with two columns has room."""
+LINE = 200
+"""Characters of a line on average, beyond which a text is folded as if it had more lines: one may have a million."""
 OPEN_LIMIT = 400
 """Maximum lines shown when open; the transcript has them all."""
 
@@ -86,7 +88,7 @@ class TextEntry(Entry):
 
     @property
     def foldable(self) -> bool:
-        return folded(self.text, FOLD_AT)[1] > 0
+        return folded(self.text, FOLD_AT)[1] > 0 or len(self.text) > FOLD_AT * LINE
 
     def copied(self) -> str:
         return self.text
@@ -99,7 +101,9 @@ class TextEntry(Entry):
 
     def _shown(self, limit: int, hint: str) -> Content:
         text, more = folded(self.text, limit)
-        rest = plain(f"\n… {more:,} more lines, {hint}", "$muted") if more else Content()
+        left, unit = (more, "lines") if len(text) <= limit * LINE else (len(self.text) - limit * LINE, "characters")
+        text = text[: limit * LINE]
+        rest = plain(f"\n… {left:,} more {unit}, {hint}", "$muted") if left else Content()
         return Content.assemble(plain(self.mark, self.mark_style), plain(text, self.body_style), rest)
 
     def again(self) -> Self:
