@@ -38,12 +38,12 @@ def long_answer() -> str:
     return PARAGRAPH * (TOKENS // len(PARAGRAPH.split()))
 
 
-def long_session(home: Path, project: str) -> str:
-    """A transcript with `MESSAGES` messages, including calls."""
+def long_session(home: Path, project: str, messages: int = MESSAGES) -> str:
+    """A transcript with so many messages, including calls."""
     store = FileSessionStore(transcript_file(home, project, "long"))
     recorder = Recorder(store, session_id="long", project_dir=project)
     recorder.start()
-    for number in range(MESSAGES // 2):
+    for number in range(messages // 2):
         recorder.change(PromptAdded(f"Question {number}"))
         recorder.change(PromptAccepted(f"Question {number}"))
         call = ToolBlock(f"call-{number}", "Bash", {"command": "make test"}, "ok\n" * 5, True)
