@@ -139,6 +139,7 @@ class WaveApp(App[int]):
         yield self._status
 
     async def on_mount(self) -> None:
+        self.set_class(self.no_color, "-no-color")
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.use_theme(self._preference.theme(self._environment))
