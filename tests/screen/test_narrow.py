@@ -7,6 +7,7 @@ import pytest
 
 from tests.screen.stage import Stage, hooks, project_settings, stage
 from wave_agent.hooks import deny
+from wave_agent.screen.entries import Columns
 from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.permission import PermissionDialog
 from wave_agent.screen.status import StatusFacts, line
@@ -181,7 +182,7 @@ async def test_hooks_are_listed_with_details(project: Path) -> None:
         await on.say("/help")
         await on.press("pageup")
         await on.pilot.pause()
-        assert "/export [FILE]  write the" in on.app.screen.query("Columns").first().visual.plain.replace("  /", "/")
+        assert "/export [FILE]  write the" in str(on.app.screen.query_one(Columns).visual).replace("  /", "/")
 
 
 def test_a_long_model_is_shortened_before_it_is_dropped() -> None:
