@@ -98,7 +98,7 @@ AREAS = {
 
 SAYING = frozenset(
     (
-        *("add_notice_block", "notice", "problem", "report", "say", "tell", "warn", "wrong", "finding"),
+        *("Dialog", "add_notice_block", "notice", "problem", "report", "say", "tell", "warn", "wrong", "finding"),
         *("_notify", "_problem", "_report", "_say", "_tell", "_warn", "_wrong", "_notice"),
     )
 )

@@ -20,7 +20,8 @@ from wave_agent.mcp.values import (
     Server,
     ToolDefinition,
 )
-from wave_agent.screen.elicitation import ElicitationQuestion, elicit, fields_of
+from wave_agent.screen.elicitation import ElicitationQuestion, elicit
+from wave_agent.screen.forms import fields_of
 from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.mcp_view import ToolsQuestion
 from wave_agent.screen.tool_card import ToolCard

@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 from wave_agent.messages import ToolBlock
 from wave_agent.permissions.decision import Allow, Deny
 from wave_agent.screen.attachments import Attachment, attach, split
+from wave_agent.screen.changes import change_of, counts, diff_in
 from wave_agent.screen.completion import CompletionItem, complete
 from wave_agent.screen.cost import shown, tokens
-from wave_agent.screen.diff import change_of, counts, diff_in, numbered
+from wave_agent.screen.dialogs import meaning_of, rules_in
+from wave_agent.screen.diff import numbered
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import KEYS, Where, actions
 from wave_agent.screen.pastes import Pastes
-from wave_agent.screen.permission import meaning_of, rules_in
-from wave_agent.screen.plain import elapsed, plain
+from wave_agent.screen.plain import plain
 from wave_agent.screen.segments import Segmenter
+from wave_agent.screen.sizes import elapsed
 from wave_agent.screen.todo_card import TodoCard
 from wave_agent.screen.tool_card import ToolCard
 from wave_agent.text import one_line

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.screen.stage import Stage, stage
+from wave_agent.screen.dialogs import GO_ON
 from wave_agent.screen.permission import PermissionDialog
-from wave_agent.screen.plan import GO_ON, PlanQuestion
+from wave_agent.screen.plan import PlanQuestion
 from wave_agent.screen.tool_card import ToolCard
 from wave_agent.testing import Reply, call
 

@@ -106,7 +106,7 @@ async def test_a_small_paste_stands_there_itself(project: Path):
 async def test_a_slash_completes_commands_tab_takes_one_and_enter_sends_it(project: Path):
     async with stage(project) as on:
         await on.type("/co")
-        await on.until(lambda: listed(on) == ["/compact", "/cost"])
+        await on.until(lambda: listed(on) == ["/compact", "/cost", "/copy"])
         await on.press("down", "tab")
         assert on.box.text == "/cost "  # ready for an argument
         assert listed(on) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.screen.stage import hooks, stage
+from tests.screen.stage import Stage, hooks, stage
 from tests.spec.world import is_gone
 from wave_agent.agent.surroundings import git_branch
 from wave_agent.hooks import deny
@@ -57,6 +57,33 @@ async def test_without_colour_every_state_still_has_its_sign(project: Path, monk
         colours = set(re.findall(r"fill: #([0-9a-f]{6})", on.app.export_screenshot()))
         colours.discard("c5c8c6")  # the picture's own, for what has none
         assert all(len({colour[at : at + 2] for at in (0, 2, 4)}) == 1 for colour in colours)
+
+
+async def test_without_colour_what_is_chosen_is_underlined(project: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    replies = [Reply(tool_calls=[call("Bash", command="touch x"), call("Bash", command="rm x")]), "done"]
+
+    def underlined(on: Stage) -> str:
+        strips = on.app.screen._compositor.render_strips()
+        return "".join(part.text for strip in strips for part in strip if part.style and part.style.underline)
+
+    async with stage(project, replies, hooks=GUARD) as on:
+        await on.type("/")
+        await on.sees("/help")
+        assert "/help  show keys" in underlined(on)
+        await on.press("ctrl+c")
+        await on.send("Go.")
+        await on.until(lambda: on.asks(PermissionDialog) is not None)
+        assert "y Yes, once" in underlined(on)
+        await on.press("down", "down", "down")
+        await on.pilot.pause()
+        assert "n No" in underlined(on)
+        await on.press("up", "up", "up", "enter")
+        await on.idle()
+        assert "⊘ <lambda> on PreToolUse denied" in on.screen
+        await on.press("tab")
+        await on.pilot.pause()
+        assert "PreToolUse denied" in underlined(on)
 
 
 async def test_it_can_be_resized_at_any_time(project: Path):

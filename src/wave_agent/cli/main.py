@@ -1,6 +1,7 @@
 """The `wave` command: loads the requested subcommand and turns its outcome into an exit status."""
 
 import errno
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -241,6 +242,11 @@ def load(source: CommandSource) -> click.Command:
 )
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Resume this project's latest session.")
 @click.option("-r", "--resume", metavar="ID", help="Resume this session. A unique prefix of its id is enough.")
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Lines of text instead of the full screen, as for screen readers. Also chosen by TERM=dumb.",
+)
 @click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Log every hook run.")
 @click.pass_context
 def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
@@ -264,9 +270,10 @@ def wave(ctx: click.Context, prompt: str | None, debug_topics: Sequence[str], **
 
 
 def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
-    """Run one prompt, or open the screen if there is none."""
+    """Run one prompt, or open a session if there is none."""
+    is_plain = flags.pop("plain") or os.environ.get("TERM") == "dumb"
     if prompt is None:
-        require_terminal(flags["output_format"])
+        require_terminal(flags["output_format"], plain=is_plain)
     if flags["go_on"] and flags["resume"] is not None:
         raise click.UsageError("-c and -r cannot be combined: -c resumes the latest session, -r the one you name.")
     if prompt is not None:
@@ -277,20 +284,30 @@ def start(prompt: str | None, debug_topics: Sequence[str], **flags: Any) -> int:
 
     check_rules(flags)
     from wave_agent.cli.first_start import offer_setup_if_needed  # lazy: --help needs none of it
-    from wave_agent.screen.launch import open_screen  # lazy: the screen's library takes a while to load
 
     options = partial(options_from, flags)
     if not offer_setup_if_needed(options):
         return FAILED
+    if is_plain:
+        from wave_agent.cli.plain.launch import open_plain  # lazy: --help needs none of it
+
+        return open_plain(options, debug_hooks="hooks" in debug_topics)
+    from wave_agent.screen.launch import open_screen  # lazy: the screen's library takes a while to load
+
     return open_screen(options, debug_hooks="hooks" in debug_topics)
 
 
-def require_terminal(output_format: str) -> None:
-    """The screen needs a terminal on stdin and stdout."""
+def require_terminal(output_format: str, *, plain: bool) -> None:
+    """The screen needs a terminal on stdin and stdout. A plain session may print to a file."""
     if output_format != "text":
         raise click.UsageError("--output-format needs -p: wave -p PROMPT.")
     streams: tuple[Any, Any] = (sys.stdin, sys.stdout)  # None if the caller closed them
-    if not all(stream is not None and stream.isatty() for stream in streams):
+    if plain and not (streams[0] is not None and streams[0].isatty()):
+        raise click.UsageError(
+            'wave --plain needs a terminal on stdin. To run a single prompt without one: wave -p "PROMPT". '
+            "See wave --help."
+        )
+    if not plain and not all(stream is not None and stream.isatty() for stream in streams):
         raise click.UsageError(
             "The interactive screen needs a terminal on stdin and stdout. To run a single prompt without one: "
             'wave -p "PROMPT". See wave --help.'

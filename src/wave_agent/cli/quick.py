@@ -48,6 +48,7 @@ DEFAULTS: Mapping[str, Any] = {
     "strict_mcp_config": False,
     "strict_hooks": False,
     "sandbox": False,
+    "plain": False,
     "go_on": False,
     "resume": None,
     "debug_topics": (),
@@ -59,6 +60,7 @@ _SWITCHES = {
     "--strict-hooks": "strict_hooks",
     "--sandbox": "sandbox",
     "--strict-mcp-config": "strict_mcp_config",
+    "--plain": "plain",
     "-c": "go_on",
     "--continue": "go_on",
 }

@@ -9,7 +9,8 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from wave_agent.events import HookRun, HookStarted
-from wave_agent.screen.plain import elapsed, plain
+from wave_agent.screen.plain import plain
+from wave_agent.screen.sizes import elapsed
 from wave_agent.text import one_line
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

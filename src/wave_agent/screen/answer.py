@@ -1,17 +1,19 @@
 """A model's answer: streaming Markdown, redrawn a few times a second and never as a whole."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, Self
 
 from markdown_it import MarkdownIt
+from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import Markdown
+from textual.widgets import Markdown, Static
+from textual.widgets._markdown import MarkdownTable  # the library has no other name for it
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
-from wave_agent.screen.plain import clean
 from wave_agent.screen.segments import Segmenter
+from wave_agent.screen.sizes import clean
 
 PAUSE = 0.08
 """Minimum seconds between redraws; text that arrives in between is drawn together."""
@@ -43,6 +45,29 @@ class Fence(MarkdownFence):
         return super().highlight(code, words[0] if words else "text", ansi=ansi, dark=dark)
 
 
+class Table(MarkdownTable):
+    """In a narrow terminal, where columns would have no room, each row is a list of its cells."""
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield Static(self._listed(), markup=False, classes="rows")
+
+    async def _update_from_block(self, block: MarkdownBlock) -> None:
+        await super()._update_from_block(block)
+        for rows in self.query(".rows").results(Static):
+            rows.update(self._listed())
+
+    def _listed(self) -> Content:
+        return Content("\n\n").join(
+            Content("\n").join(
+                Content.assemble(name.stylize("bold"), ": " if name.plain else "", cell)
+                for name, cell in zip(self._headers, row, strict=False)
+                if cell.plain
+            )
+            for row in self._rows
+        )
+
+
 class AnswerText(Markdown):
     """An answer, or one segment of a long one."""
 
@@ -57,7 +82,7 @@ class AnswerText(Markdown):
 
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
         found = super().get_block_class(block_name)
-        return Fence if found is MarkdownFence else found
+        return _OURS.get(found, found)
 
     async def grow(self, text: str) -> None:
         self.text += text
@@ -74,6 +99,9 @@ class AnswerText(Markdown):
         """Approximate layout cost: a line is a widget or two, an item of a list some more, and so are a few cells."""
         lines = max(self.text.count("\n"), len(self.text) // WIDTH)
         return 1 + lines + self.text.count("\n- ") + self.text.count("|") // CELLS
+
+
+_OURS: Mapping[type[MarkdownBlock], type[MarkdownBlock]] = {MarkdownFence: Fence, MarkdownTable: Table}
 
 
 def pieces_of(text: str) -> list[str]:

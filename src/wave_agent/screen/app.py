@@ -24,11 +24,13 @@ from wave_agent.permissions.decision import Allow, Deny, PermissionMode, Permiss
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.changes import change_of
+from wave_agent.screen.clipboard import hand_over
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.diff import change_of
+from wave_agent.screen.dialogs import ACCEPT, KEEP, KEEP_CHANGE, TRUST, WITHOUT, meaning_of, rules_in
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
@@ -36,15 +38,16 @@ from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
 from wave_agent.screen.mcp_view import mentionable, target_of
 from wave_agent.screen.narration import Narration
-from wave_agent.screen.permission import KEEP_CHANGE, PermissionDialog, RestoreDialog, meaning_of, rules_in
+from wave_agent.screen.permission import PermissionDialog, RestoreDialog
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
 from wave_agent.screen.replay import entries_of
 from wave_agent.screen.search import HistorySearch
 from wave_agent.screen.shell import UserShell
+from wave_agent.screen.sizes import size_of
 from wave_agent.screen.status import StatusFacts, StatusLine, short_directory
 from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
-from wave_agent.screen.trust import ACCEPT, KEEP, TRUST, WITHOUT, ChangedFiles, TrustQuestion
+from wave_agent.screen.trust import ChangedFiles, TrustQuestion
 from wave_agent.screen.work_queue import Errands
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
 """The modes Shift-Tab cycles through."""
+NARROW, LOW = 70, 18
+"""Columns below which lines of lists are cut and tables become lists, and rows below which lists are shorter."""
 PAUSE = 1.5
 """Seconds without a key press after which the user is idle."""
 SOON = 2.0
@@ -69,6 +74,8 @@ class WaveApp(App[int]):
     CSS_PATH = "screen.tcss"
     TITLE = "wave"
     ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW, "-high")]  # noqa: RUF012 - the library declares it like this
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.ANYWHERE)]
 
     def __init__(
@@ -135,6 +142,7 @@ class WaveApp(App[int]):
         yield self._status
 
     async def on_mount(self) -> None:
+        self.set_class(self.no_color, "-no-color")
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.use_theme(self._preference.theme(self._environment))
@@ -260,11 +268,12 @@ class WaveApp(App[int]):
             try:
                 return await question.answer
             finally:
-                self._box.display = True
-                self._box.input.focus()
-                question.remove()
-                if following:
-                    self._conversation.follow()
+                if self._box.is_mounted and self.is_running:  # otherwise the screen is being closed
+                    self._box.display = True
+                    self._box.input.focus()
+                    question.remove()
+                    if following:
+                        self._conversation.follow()
 
     async def view(self, screen: ModalScreen[Any]) -> None:
         await self.push_screen(screen)
@@ -294,6 +303,12 @@ class WaveApp(App[int]):
     def end_by_signal(self, number: int, status: int) -> None:
         if not (self.editing and number == signal.SIGINT):  # Ctrl-C is for the editor
             self.exit(status)
+
+    async def copy(self, text: str) -> None:
+        """Both through the terminal and through programs of this machine: nobody can tell which of them works."""
+        self.copy_to_clipboard(text)
+        await hand_over(text, self._environment)
+        self.notify(f"Copied {size_of(text)}.", markup=False)
 
     def go_along(self, attachment: Attachment) -> None:
         self._errands.along.append(attachment)
@@ -466,6 +481,10 @@ class WaveApp(App[int]):
         if card is not None:
             card.toggle()
             card.scroll_visible(animate=False)
+
+    async def action_copy_card(self) -> None:
+        if isinstance(self.focused, Entry):
+            await self.copy(self.focused.copied())
 
     def action_card(self, step: int) -> None:
         self._conversation.walk(step)

@@ -14,9 +14,10 @@ from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.clipboard import code_blocks, last_answer
 from wave_agent.screen.commands import COMMANDS, meaning_of
 from wave_agent.screen.cost import cost_lines
-from wave_agent.screen.entries import Entry, Info, Warning_
+from wave_agent.screen.entries import Columns, Entry, Info, Warning_
 from wave_agent.screen.extensions_view import extension_rows
 from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
@@ -57,6 +58,7 @@ class CommandScreen(Protocol):
     async def view(self, screen: ModalScreen[Any]) -> None: ...
     async def choose(self, screen: ModalScreen[str | None]) -> str | None: ...
     async def change_session(self, resume: str | None, source: str) -> None: ...
+    async def copy(self, text: str) -> None: ...
     def go_along(self, attachment: Attachment) -> None: ...
     def use_theme(self, name: str) -> None: ...
     def leave(self) -> None: ...
@@ -87,7 +89,7 @@ class Desk:
         for where in dict.fromkeys(key.where for key in KEYS):
             lines += ["", f"Keys {where}"]
             lines += [f"  {key.label:<26} {key.meaning}" for key in KEYS if key.where is where]
-        entry = Info("\n".join(lines))
+        entry = Columns("\n".join(lines))
         entry.opened = True
         await self._front.say(entry)
 
@@ -213,6 +215,22 @@ class Desk:
         entry = Info("\n".join(cost_lines(self._front.agent)))
         entry.opened = True  # several models need more lines than are shown otherwise
         await self._front.say(entry)
+
+    async def do_copy(self, arguments: str) -> None:
+        what, _, number = arguments.partition(" ")
+        messages = self._front.agent.messages
+        if what not in ("", "code") or (number and not (what and number.isascii() and number.isdigit())):
+            await self._warn(
+                "Use /copy for the last answer, /copy code for its last code block, /copy code 1 for the one before."
+            )
+            return
+        blocks = code_blocks(messages) if what else []
+        at = int(number or 0)
+        text = (blocks[-1 - at] if at < len(blocks) else None) if what else last_answer(messages)
+        if text is None:
+            await self._warn("There is no such code block." if what else "There is no answer yet.")
+        else:
+            await self._front.copy(text)
 
     async def do_export(self, arguments: str) -> None:
         agent = self._front.agent

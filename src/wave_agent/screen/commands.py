@@ -31,6 +31,7 @@ COMMANDS = (
     SlashCommand("resume", "[ID]", "resume another session of this project; no ID: search them", while_working=False),
     SlashCommand("doctor", "", "check settings, hooks, sandbox, server and model; problems first"),
     SlashCommand("cost", "", "show tokens and costs: cached, by model, subagents, hooks; what is left of the limit"),
+    SlashCommand("copy", "[code [N]]", "copy the last answer; `code`: the last code block, N: the Nth before it"),
     SlashCommand("export", "[FILE]", "write the conversation as Markdown"),
     SlashCommand("theme", "[NAME]", "show or change the colours: dark, light, terminal, terminal-light"),
     SlashCommand("undo", "", "revert what the last turn that changed files did to them", while_working=False),

@@ -192,6 +192,7 @@ class Conversation(VerticalScroll):
 
     async def _jump_to_start(self) -> None:
         async with self._changing:
+            self._loading = True  # what scrolls until it is home is not the user
             drawn = self.shown
             between, self._earlier = self._earlier, []
             first = _take_first(between)
@@ -200,7 +201,12 @@ class Conversation(VerticalScroll):
                 self._later[:0] = between
             await self.mount_all(first, after=self._top)
             self._tell()
-        self.call_after_refresh(self.scroll_home, animate=False, force=True)
+            self._jumps += 1
+        self.call_after_refresh(self._go_home)
+
+    def _go_home(self) -> None:
+        self.scroll_home(animate=False, force=True)
+        self._loading = False
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -242,7 +248,7 @@ class Conversation(VerticalScroll):
         offset, jumps = entry.virtual_region.y - self.scroll_offset.y, self._jumps
 
         def put_back() -> None:
-            if self._jumps == jumps:  # else the user has gone to the end meanwhile
+            if self._jumps == jumps:  # else the user has gone to the start or the end meanwhile
                 self.scroll_to(y=entry.virtual_region.y - offset, animate=False, force=True)
 
         return put_back

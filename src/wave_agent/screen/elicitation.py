@@ -1,145 +1,29 @@
-"""A server asks the user for something: a form, one field at a time, or a page to open in the browser."""
+"""What an MCP server asks the user, as questions of the screen."""
 
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable
 
-from msgspec import Struct
 from textual.app import ComposeResult
-from textual.content import Content
 from textual.widgets import Input, OptionList
 
 from wave_agent.mcp.values import Elicitation, ElicitationAnswer
-from wave_agent.screen.plain import plain
-from wave_agent.screen.question import Choice, Question
-from wave_agent.text import one_line
-
-Ask = Callable[[Question], Awaitable[str | None]]
-OpenPage = Callable[[str], object]
-
-ANSWER, DECLINE, CANCEL = "answer", "decline", "cancel"
-_SKIP = "skip"
-_VALUE = "value:"
-_MOST_FIELDS = 20
-"""A longer form is declined: no server needs it, and users cannot judge it."""
-
-
-class FormField(Struct, frozen=True, kw_only=True):
-    """One value that a server asks for."""
-
-    name: str
-    title: str
-    about: str = ""
-    kind: str
-    """`string`, `number`, `integer`, `boolean`, or `choice`."""
-    choices: Mapping[str, Any] = {}
-    """Label → value."""
-    is_required: bool = False
-    default: Any = None
-    least: float = -math.inf
-    """Of a number, its value; of a text, its length."""
-    most: float = math.inf
-
-    def read(self, text: str) -> Any:
-        """The value of what the user typed. Raises `ValueError` with what is wrong."""
-        if self.kind == "string":
-            if not self.least <= len(text) <= self.most:
-                raise ValueError(f"expected {_range(self.least, self.most)} characters")
-            return text
-        try:
-            number = int(text) if self.kind == "integer" else float(text)
-        except ValueError:
-            raise ValueError("expected a whole number" if self.kind == "integer" else "expected a number") from None
-        if not (math.isfinite(number) and self.least <= number <= self.most):
-            raise ValueError(f"expected {_range(self.least, self.most)}")
-        return number
-
-
-def fields_of(schema: Mapping[str, Any]) -> tuple[FormField, ...] | None:
-    """None if this is no form that can be shown."""
-    properties: Any = schema.get("properties", {})
-    if not isinstance(properties, Mapping) or len(cast(Mapping[str, Any], properties)) > _MOST_FIELDS:
-        return None
-    given: Any = schema.get("required")
-    required = cast(list[Any], given) if isinstance(given, list) else []
-    made = [_field(name, one, name in required) for name, one in cast(Mapping[str, Any], properties).items()]
-    return None if None in made else tuple(field for field in made if field is not None)
-
-
-def _field(name: str, schema: Any, is_required: bool) -> FormField | None:
-    if not isinstance(schema, Mapping):
-        return None
-    facts = cast(Mapping[str, Any], schema)
-    kind, choices = facts.get("type", "string"), _choices(facts)
-    if choices:
-        kind = "choice"
-    elif kind == "boolean":
-        choices = {"Yes": True, "No": False}
-    elif kind not in ("string", "number", "integer"):
-        return None
-    low, high = ("minLength", "maxLength") if kind == "string" else ("minimum", "maximum")
-    return FormField(
-        name=name,
-        title=one_line(str(facts.get("title") or name), 60),
-        about=str(facts.get("description") or ""),
-        kind=str(kind),
-        choices=choices,
-        is_required=is_required,
-        default=facts.get("default"),
-        least=_number(facts.get(low), -math.inf),
-        most=_number(facts.get(high), math.inf),
-    )
-
-
-def _choices(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`enum` with `enumNames`, or `oneOf` with constants and titles."""
-    values: Any = facts.get("enum")
-    if isinstance(values, list):
-        listed = cast(list[Any], values)
-        given: Any = facts.get("enumNames")
-        names = (
-            cast(list[Any], given) if isinstance(given, list) and len(cast(list[Any], given)) == len(listed) else listed
-        )
-        return {one_line(str(name), 80): value for name, value in zip(names, listed, strict=True)}
-    options: Any = facts.get("oneOf")
-    if not isinstance(options, list):
-        return {}
-    constants = [cast(Mapping[str, Any], one) for one in cast(list[Any], options) if isinstance(one, Mapping)]
-    return {one_line(str(one.get("title") or one["const"]), 80): one["const"] for one in constants if "const" in one}
-
-
-def _number(value: Any, otherwise: float) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
-
-
-def _range(least: float, most: float) -> str:
-    if most == math.inf:
-        return f"at least {least:g}"
-    return f"at most {most:g}" if least == -math.inf else f"{least:g} to {most:g}"
+from wave_agent.screen.dialogs import Dialog
+from wave_agent.screen.forms import SKIP, VALUE, FormField, OpenPage, fill_in
+from wave_agent.screen.question import Question, content_of
 
 
 class ElicitationQuestion(Question):
     """Whether to answer at all."""
 
-    def __init__(self, server: str, message: str, details: str, choices: Sequence[Choice]) -> None:
-        body = Content.assemble(plain(message), plain(f"\n\n{details}" if details else "", "$muted"))
-        super().__init__(f"The MCP server {one_line(server, 48)} asks", body, choices)
+    def __init__(self, dialog: Dialog) -> None:
+        super().__init__(dialog.title, content_of(dialog), dialog.choices)
 
 
 class FieldQuestion(Question):
     """One field. Answers `value:TEXT`, or `skip`; None cancels."""
 
-    def __init__(self, server: str, field: FormField, problem: str = "") -> None:
+    def __init__(self, dialog: Dialog, field: FormField) -> None:
         self._field = field
-        needed = "" if field.is_required else "   (optional)"
-        wrong = plain(f"\n{problem}" if problem else "", "$text-warning")
-        choices = [Choice(f"{_VALUE}{label}", label) for label in field.choices]
-        if field.choices and not field.is_required:
-            choices.append(Choice(_SKIP, "Leave it out"))
-        super().__init__(
-            f"{one_line(server, 48)}: {field.title}{needed}", Content.assemble(plain(field.about), wrong), choices
-        )
+        super().__init__(dialog.title, content_of(dialog), dialog.choices)
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -156,60 +40,15 @@ class FieldQuestion(Question):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         is_left_out = not event.value.strip() and not self._field.is_required
-        self.give(_SKIP if is_left_out else f"{_VALUE}{event.value}")
+        self.give(SKIP if is_left_out else f"{VALUE}{event.value}")
 
 
-async def elicit(request: Elicitation, ask: Ask, open_page: OpenPage) -> ElicitationAnswer:
+async def elicit(
+    request: Elicitation, ask: Callable[[Question], Awaitable[str | None]], open_page: OpenPage
+) -> ElicitationAnswer:
     """Asks the user. Whatever cannot be shown is declined."""
-    if request.mode == "url":
-        return await _page(request, ask, open_page)
-    fields = fields_of(request.schema)
-    if fields is None:
-        return ElicitationAnswer(action=DECLINE)
-    details = "\n".join(f"  {field.title}{'' if field.is_required else ' (optional)'}" for field in fields)
-    choices = [Choice(DECLINE, "No", "n"), Choice(ANSWER, "Answer it" if fields else "Yes", "y")]
-    answer = await ask(ElicitationQuestion(request.server, request.message, details, choices))
-    if answer != ANSWER:
-        return ElicitationAnswer(action=answer or CANCEL)
-    content: dict[str, Any] = {}
-    for field in fields:
-        given = await _value(request.server, field, ask)
-        if given is None:
-            return ElicitationAnswer(action=CANCEL)
-        content |= given
-    return ElicitationAnswer(action="accept", content=content)
 
+    async def shown(dialog: Dialog, field: FormField | None) -> str | None:
+        return await ask(ElicitationQuestion(dialog) if field is None else FieldQuestion(dialog, field))
 
-async def _value(server: str, field: FormField, ask: Ask) -> dict[str, Any] | None:
-    """The field with its value, nothing if it is left out, None if the user cancels."""
-    problem = ""
-    while True:
-        answer = await ask(FieldQuestion(server, field, problem))
-        if answer is None:
-            return None
-        if answer == _SKIP:
-            return {}
-        text = answer.removeprefix(_VALUE)
-        if field.choices:
-            return {field.name: field.choices[text]}
-        try:
-            return {field.name: field.read(text)}
-        except ValueError as error:
-            problem = f"{one_line(text, 60)}: {error}."
-
-
-async def _page(request: Elicitation, ask: Ask, open_page: OpenPage) -> ElicitationAnswer:
-    try:
-        parts = urlsplit(request.url)
-        host = (parts.hostname or "").encode("idna").decode()
-    except (ValueError, UnicodeError):
-        return ElicitationAnswer(action=DECLINE)
-    if parts.scheme not in ("https", "http") or not host:
-        return ElicitationAnswer(action=DECLINE)
-    details = f"It wants you to open a page of {host}:\n{request.url}"
-    choices = [Choice(DECLINE, "No", "n"), Choice(ANSWER, f"Open it: {host}", "o")]
-    answer = await ask(ElicitationQuestion(request.server, request.message, details, choices))
-    if answer != ANSWER:
-        return ElicitationAnswer(action=answer or CANCEL)
-    open_page(request.url)
-    return ElicitationAnswer(action="accept")
+    return await fill_in(request, shown, open_page)

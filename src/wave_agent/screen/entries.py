@@ -1,5 +1,6 @@
 """Entries of the conversation. Each is one widget that draws itself; long entries are folded and open in place."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Self
@@ -11,13 +12,22 @@ from textual.widgets import Static
 from wave_agent.events import HookRun
 from wave_agent.screen.attachments import split
 from wave_agent.screen.keys import Where, bindings
-from wave_agent.screen.plain import clean, folded, plain, size_of
-from wave_agent.screen.verdicts import headline, is_told, story
+from wave_agent.screen.plain import plain
+from wave_agent.screen.run_looks import is_told
+from wave_agent.screen.sizes import clean, folded, size_of
+from wave_agent.screen.verdicts import headline, story
 
 FOLD_AT = 12
 """Lines of a prompt or notice shown when folded."""
+COLUMNS_FROM = 70
+"""Columns of a terminal in which a line with two columns has room."""
+LINE = 200
+"""Characters of a line on average, beyond which a text is folded as if it had more lines: one may have a million."""
 OPEN_LIMIT = 400
 """Maximum lines shown when open; the transcript has them all."""
+
+
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 
 
 class Entry(Static, inherit_bindings=False):
@@ -47,6 +57,11 @@ class Entry(Static, inherit_bindings=False):
     @abstractmethod
     def again(self) -> Self: ...
 
+    @abstractmethod
+    def copied(self) -> str:
+        """Its text for the clipboard, without signs and frames."""
+        ...
+
     def redraw(self) -> None:
         if not self.is_attached:  # it is drawn when it is shown, if ever
             return
@@ -69,11 +84,14 @@ class TextEntry(Entry):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.text = clean(text).strip("\n")
+        self.text: str = clean(text).strip("\n")
 
     @property
     def foldable(self) -> bool:
-        return folded(self.text, FOLD_AT)[1] > 0
+        return folded(self.text, FOLD_AT)[1] > 0 or len(self.text) > FOLD_AT * LINE
+
+    def copied(self) -> str:
+        return self.text
 
     def closed_content(self) -> Content:
         return self._shown(FOLD_AT, "Ctrl-O shows them")
@@ -83,7 +101,9 @@ class TextEntry(Entry):
 
     def _shown(self, limit: int, hint: str) -> Content:
         text, more = folded(self.text, limit)
-        rest = plain(f"\n… {more:,} more lines, {hint}", "$muted") if more else Content()
+        left, unit = (more, "lines") if len(text) <= limit * LINE else (len(self.text) - limit * LINE, "characters")
+        text = text[: limit * LINE]
+        rest = plain(f"\n… {left:,} more {unit}, {hint}", "$muted") if left else Content()
         return Content.assemble(plain(self.mark, self.mark_style), plain(text, self.body_style), rest)
 
     def again(self) -> Self:
@@ -139,6 +159,22 @@ class Info(TextEntry):
     body_style = "$muted"
 
 
+class Columns(Info):
+    """Lines with columns. Where they would wrap, the columns follow each other."""
+
+    def _shown(self, limit: int, hint: str) -> Content:
+        aligned = self.text
+        if self.screen.size.width < COLUMNS_FROM:
+            self.text = _GAP.sub("  ", aligned)
+        try:
+            return super()._shown(limit, hint)
+        finally:
+            self.text = aligned
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+
 class HookText(TextEntry):
     """Context a hook added for the model."""
 
@@ -179,6 +215,9 @@ class ReasoningEntry(Entry):
         rest = f"\n… {more:,} more lines" if more else ""
         return Content.assemble(self.closed_content(), plain(f"\n{text}{rest}", "$muted"))
 
+    def copied(self) -> str:
+        return clean(self._text)
+
     def again(self) -> Self:
         return type(self)(self._text)
 
@@ -198,6 +237,9 @@ class HookLine(Entry):
         contexts = self._find_context(self.run_)[:1] if self.run_.outcome == "context" else []
         said = [plain(f"\n  sent to the model\n{text}") for text in contexts]
         return Content.assemble(headline(self.run_, reason=False), "\n", story(self.run_), *said)
+
+    def copied(self) -> str:
+        return f"{headline(self.run_, reason=False).plain}\n{story(self.run_).plain}"
 
     def again(self) -> Self:
         return type(self)(self.run_, self._find_context)

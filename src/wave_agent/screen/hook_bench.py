@@ -24,11 +24,12 @@ from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.lint.findings import Finding
 from wave_agent.screen.agents import Agents
+from wave_agent.screen.dialogs import ACCEPT
 from wave_agent.screen.editor import editor_words
 from wave_agent.screen.hooks_view import HookRow, HooksView
 from wave_agent.screen.plain import plain
 from wave_agent.screen.question import Choice, Question
-from wave_agent.screen.trust import ACCEPT, ChangedFiles
+from wave_agent.screen.trust import ChangedFiles
 from wave_agent.settings.places import OF_THE_PROJECT
 from wave_agent.text import clip, one_line
 from wave_agent.workshop.retest import IN_CODE, EditTarget, Retest, edit_target, is_same, lint_of, retest, same_hook

@@ -61,6 +61,7 @@ KEYS = (
     Key("up", Where.CARDS, "go to the card above", "card(-1)"),
     Key("down", Where.CARDS, "go to the card below", "card(1)"),
     Key("enter", Where.CARDS, "open or close it", "open_card"),
+    Key("ctrl+y", Where.CARDS, "copy its text: the output, the change, the prompt", "copy_card"),
     Key("tab", Where.CARDS, "back to the prompt; Esc and typing do the same", "to_prompt"),
     Key("up,down,enter", Where.QUESTION, "choose"),
     Key("y", Where.QUESTION, "yes"),

@@ -25,9 +25,9 @@ from wave_agent.screen.activity import Activity
 from wave_agent.screen.answer import AnswerStream
 from wave_agent.screen.conversation import Conversation
 from wave_agent.screen.entries import Entry, ErrorEntry, HookLine, Info, ReasoningEntry, UserPrompt, Warning_
+from wave_agent.screen.run_looks import is_told, mattered
 from wave_agent.screen.todo_card import TodoCard, card_of
 from wave_agent.screen.tool_card import State, ToolCard
-from wave_agent.screen.verdicts import is_told, mattered
 from wave_agent.text import clip
 
 LEVELS: Mapping[str, type[Info | Warning_]] = {"info": Info, "warning": Warning_}

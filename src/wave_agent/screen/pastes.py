@@ -2,7 +2,7 @@
 
 import re
 
-from wave_agent.screen.plain import clean
+from wave_agent.screen.sizes import clean
 
 MANY_LINES = 8
 MANY_CHARACTERS = 1000

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import ClassVar
 
+from rich.cells import split_graphemes
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,8 +23,19 @@ from wave_agent.screen.pastes import Pastes
 from wave_agent.screen.plain import plain
 from wave_agent.text import one_line
 
+SHORT_PLACEHOLDER = "Say what to do. /help lists keys."
 PLACEHOLDER = "Say what to do.  /  commands   @  files   !  a shell line   Shift-Tab  mode"
+COMPLETION_COLUMNS = 5
+"""Columns of a completion's margins and the scroll bar."""
 _ACTIONS = actions(Where.PROMPT)
+
+
+def _shown(one: CompletionItem, room: int) -> Content:
+    """On one line. Of a long path, the end is what matters."""
+    text = one.insert.strip()
+    if text.startswith("@") and not one.note and len(text) > room > 1:
+        text = f"…{text[1 - room :]}"
+    return Content.assemble(plain(text), plain(f"  {one.note}" if one.note else "", "$muted"))
 
 
 class PromptInput(TextArea, inherit_bindings=False):
@@ -52,6 +64,28 @@ class PromptInput(TextArea, inherit_bindings=False):
         event.stop()
         event.prevent_default()
         self.insert(self._box.pastes.fold(event.text))
+
+    def on_resize(self) -> None:
+        self.placeholder = PLACEHOLDER if self.content_size.width > len(PLACEHOLDER) else SHORT_PLACEHOLDER
+
+    # A character may be several code points, such as an emoji of a family or a letter with its accents: the library
+    # would stop inside of it, and delete a part.
+
+    def get_cursor_left_location(self) -> tuple[int, int]:
+        row, column = self.cursor_location
+        before = [start for start in self._characters(row) if start < column]
+        return (row, before[-1]) if before else super().get_cursor_left_location()
+
+    def get_cursor_right_location(self) -> tuple[int, int]:
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        after = [start for start in (*self._characters(row), len(line)) if start > column]
+        return (row, after[0]) if after else super().get_cursor_right_location()
+
+    def _characters(self, row: int) -> list[int]:
+        """Where they start."""
+        spans, _ = split_graphemes(self.document.get_line(row))
+        return [start for start, _, _ in spans]
 
     def before_cursor(self) -> str:
         return self.get_text_range((0, 0), self.cursor_location)
@@ -253,12 +287,8 @@ class PromptBox(Vertical):
         options = self.query_one(Completions)
         options.display = self._found is not None
         if self._found is not None:
-            options.set_options(
-                Option(
-                    Content.assemble(plain(one.insert.strip()), plain(f"  {one.note}" if one.note else "", "$muted"))
-                )
-                for one in self._found.candidates
-            )
+            room = self.size.width - COMPLETION_COLUMNS
+            options.set_options(Option(_shown(one, room)) for one in self._found.candidates)
             options.highlighted = 0
 
     def _chosen(self) -> CompletionItem | None:

@@ -8,9 +8,9 @@ from wave_agent.messages import HARNESS, Block, ErrorBlock, Message, NoticeBlock
 from wave_agent.screen.answer import AnswerText, pieces_of
 from wave_agent.screen.conversation import Maker
 from wave_agent.screen.entries import ErrorEntry, HookLine, HookText, Info, ReasoningEntry, UserPrompt, Warning_
+from wave_agent.screen.run_looks import mattered
 from wave_agent.screen.todo_card import TodoCard, card_of
 from wave_agent.screen.tool_card import ToolCard
-from wave_agent.screen.verdicts import mattered
 
 
 def entries_of(messages: Iterable[Message], runs: Iterable[HookRun], project: str) -> list[Maker]:

@@ -1,10 +1,11 @@
 """The status line: model, mode, window, cost, directory, session. If narrow, the least important parts are dropped."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Static
 
@@ -14,6 +15,9 @@ from wave_agent.screen.plain import plain
 from wave_agent.text import one_line
 
 BETWEEN = " · "
+MODEL = 5
+"""How important the model is; before it is dropped, it is shortened."""
+SHORTEST_MODEL = 8
 MODE_STYLES: Mapping[str, str] = {
     PermissionMode.DEFAULT: "$muted",
     PermissionMode.ACCEPT_EDITS: "bold $text-accent",
@@ -53,7 +57,7 @@ def _parts(facts: StatusFacts) -> list[_Part]:
     parts = [
         _Part("NO HOOKS" if facts.no_hooks else "", "bold $text-error", 7),
         _Part("PROJECT HOOKS OFF" if facts.hooks_left_out else "", "bold $text-warning", 7),
-        _Part("" if facts.model is None else one_line(facts.model, 40) or "no model", "bold", 5),
+        _Part("" if facts.model is None else one_line(facts.model, 40) or "no model", "bold", MODEL),
         _Part(facts.mode, MODE_STYLES.get(facts.mode, ""), 6),
         _Part(_window(facts), "$muted", 4),
         _Part("" if facts.dollars is None else shown(facts.dollars), "$muted", 3),
@@ -74,9 +78,18 @@ def _window(facts: StatusFacts) -> str:
 
 def line(facts: StatusFacts, width: int) -> Content:
     parts = _parts(facts)
-    while len(parts) > 1 and sum(len(part.text) for part in parts) + len(BETWEEN) * (len(parts) - 1) > width:
-        parts.remove(min(parts, key=lambda part: part.importance))
+    while len(parts) > 1 and (over := _width(parts) - width) > 0:
+        least = min(parts, key=lambda part: part.importance)
+        if least.importance == MODEL and len(least.text) - over >= SHORTEST_MODEL:
+            shorter = one_line(least.text, len(least.text) - over)
+            parts[parts.index(least)] = least._replace(text=shorter)
+        else:
+            parts.remove(least)
     return Content(BETWEEN).join(plain(part.text, part.style) for part in parts)
+
+
+def _width(parts: Sequence[_Part]) -> int:
+    return sum(cell_len(part.text) for part in parts) + len(BETWEEN) * (len(parts) - 1)
 
 
 class StatusLine(Static):

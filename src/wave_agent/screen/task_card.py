@@ -2,7 +2,8 @@
 
 from textual.content import Content
 
-from wave_agent.screen.plain import clean, plain
+from wave_agent.screen.plain import plain
+from wave_agent.screen.sizes import clean
 from wave_agent.screen.tool_card import State, ToolCard
 from wave_agent.text import one_line
 

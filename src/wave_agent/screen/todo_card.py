@@ -1,15 +1,15 @@
 """The model's TodoWrite list, shown as a list."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 from textual.content import Content
 
 from wave_agent.messages import ToolBlock
 from wave_agent.screen.plain import plain
 from wave_agent.screen.task_card import TaskCard
+from wave_agent.screen.todo_items import Item, items_in
 from wave_agent.screen.tool_card import State, ToolCard
-from wave_agent.text import one_line
 
 LIMIT = 20
 """Items shown; an open card shows all."""
@@ -27,28 +27,6 @@ LOOKS: Mapping[str, TodoLook] = {
 }
 
 
-class Item(NamedTuple):
-    content: str
-    status: str
-    active_form: str
-
-
-def items_in(parameters: Mapping[str, Any]) -> list[Item]:
-    """Skips invalid items: the model may have written anything."""
-    todos: object = parameters.get("todos")
-    if not isinstance(todos, list):
-        return []
-    listed = [cast(Mapping[str, Any], one) for one in cast(list[object], todos) if isinstance(one, Mapping)]
-    return [
-        Item(
-            one_line(str(one.get("content", "")), 200),
-            str(one.get("status")),
-            one_line(str(one.get("activeForm", "")), 200),
-        )
-        for one in listed
-    ]
-
-
 class TodoCard(ToolCard):
     """Only the latest list is shown in full. A replaced one shows its progress and can be opened."""
 
@@ -63,6 +41,9 @@ class TodoCard(ToolCard):
         fresh = super().again()
         fresh.replaced = self.replaced
         return fresh
+
+    def copied(self) -> str:
+        return "\n".join(f"- [{'x' if one.status == 'completed' else ' '}] {one.content}" for one in self.items)
 
     @property
     def items(self) -> list[Item]:

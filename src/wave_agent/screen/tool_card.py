@@ -1,18 +1,21 @@
 """A tool call as a card: running, done, failed or blocked. When open, it shows input, output and changes."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from time import monotonic
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from textual.content import Content
 
 from wave_agent.agent.call_names import subject
 from wave_agent.messages import BLOCKED, DENIED, STOPPED, ToolBlock
-from wave_agent.screen.diff import change_of, counts, diff_in, numbered
+from wave_agent.screen.call_words import description_of
+from wave_agent.screen.changes import change_of, counts, diff_in
+from wave_agent.screen.diff import numbered
 from wave_agent.screen.entries import OPEN_LIMIT, Entry
-from wave_agent.screen.plain import clean, elapsed, folded, plain, size_of
+from wave_agent.screen.plain import plain
+from wave_agent.screen.sizes import clean, elapsed, folded, size_of
 from wave_agent.text import one_line
 from wave_agent.tools.diff import unified_diff
 from wave_agent.tools.terminal import TerminalLines
@@ -40,12 +43,6 @@ def state_of(block: ToolBlock) -> State:
     if block.success:
         return State.DONE
     return State.BLOCKED if block.error in (DENIED, BLOCKED, STOPPED) else State.FAILED
-
-
-def description_of(parameters: Mapping[str, Any]) -> str:
-    """What a command is for, in the model's own words."""
-    said = parameters.get("description")
-    return one_line(said, 100) if isinstance(said, str) and "command" in parameters else ""
 
 
 class ToolCard(Entry):
@@ -82,6 +79,11 @@ class ToolCard(Entry):
         fresh._took = self._took
         fresh._started, fresh._tail, fresh._lines = self._started, self._tail, self._lines
         return fresh
+
+    def copied(self) -> str:
+        """What came of the call: its output, or the change as a diff."""
+        result = clean(self.block.result if self.block.result is not None else self._tail).strip("\n")
+        return diff_in(result) or result
 
     # ---------------------------------------------------------------------------------------------------------- drawing
 

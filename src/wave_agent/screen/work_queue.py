@@ -16,8 +16,9 @@ from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
 from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, parse, unknown
+from wave_agent.screen.dialogs import GO_ON, mode_in
 from wave_agent.screen.entries import Entry, ErrorEntry, Info, Warning_
-from wave_agent.screen.plan import GO_ON, PlanQuestion, mode_in
+from wave_agent.screen.plan import PlanQuestion
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
 from wave_agent.screen.shell import UserShell
