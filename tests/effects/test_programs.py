@@ -43,7 +43,7 @@ def effects(line: str, around: Surroundings = AROUND) -> Effects:
         ("grep -r x --exclude=b --include=c", "/p /p/**", "", ""),
         ("grep -r x --exclude='*.lock' --exclude-dir=.git", "/p /p/**", "", ""),
         ("grep -r x --exclude=.a", "/p /p/**/[!.]* /p/**/.[!a]* /p/**/.a?*", "", ""),
-        ("grep -r x --exclude=ab", "/p /p/**/[!a]* /p/**/a[!b]* /p/**/ab?* /p/**/a", "", ""),
+        ("grep -r x --exclude=ab", "/p /p/**/[!a]* /p/**/.* /p/**/a[!b]* /p/**/ab?* /p/**/a", "", ""),
         ("grep -r x --exclude-from=a.b", "/p /p/** /p/a.b", "", ""),
         ("diff a b", "/p/a /p/b /p/a/* /p/a/.* /p/b/* /p/b/.*", "", ""),
         ("diff -r a b", "/p/a /p/a/** /p/b /p/b/**", "", ""),

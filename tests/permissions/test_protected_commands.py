@@ -697,6 +697,33 @@ def test_in_a_repository_without_guards_only_its_own_directory_is_left_to_ask_ab
     assert (touched(project, command) is not None) == (command in TOO_LITTLE)
 
 
+SPLIT = [
+    ("src/q guard.sh x.txt", "find src -name '*.txt' | xargs rm -f", True),
+    ("src/q guard.sh x.txt", "find . -name '*.txt' | xargs chmod 0", True),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' | sort | xargs -n1 rm", True),
+    ("src/q guard.sh x.txt", "echo src/* | xargs rm", True),
+    ("src/a guard.sh/x.txt", "find src -name x.txt | xargs rm -f", True),
+    ("src/q'x.txt", "find src -name '*.txt' | xargs rm", True),
+    ("src/q\\x.txt", "find src -name '*.txt' | xargs -I{} rm {}", True),
+    ("src/q\nguard.sh\nx.txt", "find src -name '*.txt' | xargs -d '\\n' rm", True),
+    ("src/q guard.sh x.txt", "cd $(unknown); find src -name '*.txt' | xargs rm", True),
+    ("src/q other.sh x.txt", "find src -name '*.txt' | xargs rm -f", False),
+    ("src/q guard.sh x.txt", "find src -name '*.md' | xargs rm -f", False),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' -print0 | xargs -0 rm", False),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' | xargs -d '\\n' rm", False),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' -exec rm {} +", False),
+    ("src/x", "touch 'src/q guard.sh x.txt'; find src -name '*.txt' | xargs rm", True),
+    ("src/x", "touch src/x.txt; find src -name '*.txt' | xargs rm", False),
+]
+
+
+@pytest.mark.parametrize(("name", "command", "asks"), SPLIT)
+def test_a_name_that_xargs_splits_is_each_of_its_words(project: Path, name: str, command: str, asks: bool) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).touch()
+    assert (touched(project, command) is not None) == asks
+
+
 def test_a_pattern_finds_a_protected_file_through_a_link(project: Path) -> None:
     assert touched(project, "rm link/*") is not None
     assert touched(project, "rm li*/settings.json") is not None

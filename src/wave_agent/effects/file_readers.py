@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command, looks_like_path
 from wave_agent.lazy_regex import lazy_regex
+from wave_agent.shell.listed_names import splits_at
 from wave_agent.shell.options import Option, OptionTable, has, says, several, value_of, values_of
 from wave_agent.shell.values import Word
+from wave_agent.shell.wrappers import XARGS
 
 HERE = Word(".")
 _NUMBERS = ("-A", "-B", "-C", "-m")
@@ -84,6 +86,8 @@ def _included(options: Sequence[Option]) -> tuple[str, ...] | None:
         return None
     name = texts[0]
     other = [f"{name[:at]}[!{one}]*" for at, one in enumerate(name)]
+    if name[0] != ".":
+        other.append(".*")  # no other wildcard at the start of a name matches a dot
     return (*other, f"{name}?*", *(name[:at] for at in range(1, len(name)) if name[:at] != "."))
 
 
@@ -332,13 +336,19 @@ def _found_files(command: Command) -> None:
 
 
 def _arguments_from_file(command: Command) -> None:
-    options, operands = command.options(
-        OptionTable("adEILnPs", ("--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--replace")),
-        mixed=False,
-    )
+    options, operands = command.options(XARGS, mixed=False)
     command.reads(values_of(options, "-a", "--arg-file"))
-    if operands and command.stdin is None:
+    stdin = command.stdin
+    if not operands or (stdin is not None and stdin.static):
+        return
+    splits = splits_at(options)
+    if stdin is None or not stdin.exact or splits is None or any(re.search(splits, path) for path in stdin.paths):
         command.unknown()
+        return
+    patterns = list(command.paths(Word(path, glob=path) for path in stdin.paths))
+    if command.surroundings.splits(patterns, splits) is not False:
+        command.unknown()
+    command.gathering.split_at.add(splits)
 
 
 def _in_own_language(command: Command) -> None:

@@ -1,7 +1,8 @@
 """Collects the effects of one call, and turns the words of a command into paths and hosts."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from posixpath import dirname, join, normpath
+from posixpath import basename, dirname, join, normpath
 
 from wave_agent.effects.hosts import normal_host
 from wave_agent.effects.overlap import may_meet
@@ -46,6 +47,8 @@ class Gathering:
         """A wildcard may match more than it says: the line changes how Bash reads them."""
         self.assigned: set[str] = set()
         """Names of the variables that the line sets."""
+        self.split_at: set[str] = set()
+        """Expressions at which names of files become words. The line itself must make no such name."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -53,13 +56,14 @@ class Gathering:
         self._runs: dict[tuple[str, ...], None] = {}
 
     def effects(self) -> Effects:
+        made = any(re.search(one, basename(path)) for one in self.split_at for path in self._writes)
         return Effects(
             tuple(self._reads),
             tuple(self._writes),
             tuple(self._deletes),
             tuple(self._runs),
             tuple(self._hosts),
-            self.complete,
+            self.complete and not made,
         )
 
     def read(self, pattern: str) -> None:
@@ -242,8 +246,9 @@ def looks_like_path(text: str) -> bool:
 
 
 def _is_found(word: Word) -> bool:
-    """A word that stands for the results of a search, all of which its pattern matches."""
-    return word.glob == word.text and "/**" in word.text
+    """A word that stands for the results of a search, all of which its pattern matches: what `xargs` is given. Whether
+    they really are the words is judged with `xargs` itself."""
+    return word.glob == word.text and bool(word.splits)
 
 
 def _before_end(words: Sequence[Word]) -> Iterable[Word]:

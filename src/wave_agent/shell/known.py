@@ -11,7 +11,7 @@ from wave_agent.shell.printing import PRINTING, printed
 from wave_agent.shell.runs import Inner
 from wave_agent.shell.sources import REPORTING
 from wave_agent.shell.values import ValueOrigin, Word
-from wave_agent.shell.words import ANYTHING, MADE, Made, Pattern, known_words, source
+from wave_agent.shell.words import ANYTHING, HOLDS_THE_LINE, MADE, Made, Pattern, known_words, source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +27,9 @@ class Known:
     """What a line defines. If a variable may have several values, all of them are stored."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        self.values: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
+        self.values: dict[str, tuple[str, ...]] = {
+            name: (value,) for name, value in variables.items() if name not in HOLDS_THE_LINE
+        }
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.copies: dict[str, list[Word]] = {}
@@ -144,6 +146,13 @@ class Known:
         if name == "IFS":
             self.complete = False  # words are split at other characters than blanks
 
+    def last_word(self, words: Sequence[Word]) -> None:
+        """`$_` is the last word of the command before, which may be on the line before, or the end of a loop."""
+        word = words[-1]
+        self.learn("_", MADE if words[0].text in _SETS_LAST_WORD else value(word))
+        if word.glob is not None:
+            self.learn("_", pattern(word))
+
     def set_arguments(self, arguments: Sequence[Word]) -> None:
         """`$0`, `$1` and so on."""
         for at, word in enumerate(arguments[:10]):
@@ -202,6 +211,8 @@ class Known:
                 self.learn(name, text)
 
 
+_SETS_LAST_WORD = frozenset({".", "source", "eval"})
+"""They run commands that may not be in the line."""
 _DEFINITIONS = ("variable_assignment", "for_statement", "function_definition")
 
 

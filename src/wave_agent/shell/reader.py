@@ -12,6 +12,8 @@ from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from msgspec.structs import replace
+
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below, possible
@@ -19,6 +21,7 @@ from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
+from wave_agent.shell.listed_names import AT_BLANKS, NOWHERE
 from wave_agent.shell.names import meant
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
@@ -35,6 +38,7 @@ from wave_agent.shell.values import (
     Placed,
     Reach,
     ShellCommand,
+    Splitting,
     ValueOrigin,
     Word,
     WriteTarget,
@@ -132,6 +136,8 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         reader.anything, reader.understood = True, False
     if not reader.understood and directory is not None:
         reader.cut(unix)
+    if any(write.splits is not None for write in reader.writes) and any(map(_makes_words, reader.writes)):
+        reader.writes[_ANYWHERE] = None  # the line may itself make the name that is split
     return ParsedLine(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
@@ -151,6 +157,13 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         anything=reader.anything,
         doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
+
+
+def _makes_words(write: WriteTarget) -> bool:
+    return write.splits is None and _SEPARATED.search(write.pattern.rpartition("/")[2]) is not None
+
+
+_SEPARATED = lazy_regex(AT_BLANKS)
 
 
 def _forms(text: str) -> list[str]:
@@ -193,7 +206,7 @@ class _TreeReader:
         self._visited: dict[str, None] = {}
         """The targets of any `cd`: another one may lead back."""
         self._scripts = self._length = self._known_at_first = self._words = self._depth = 0
-        self._dotglob = self._by_name = False
+        self._dotglob = self._by_name = self._last_words = False
         self._texts: dict[str, None] = {}
         """All text that a shell reads."""
         self._signature: list[tuple[str | None, ...]] = []
@@ -325,6 +338,7 @@ class _TreeReader:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then also matches a leading dot
         self._by_name |= "cdable_vars" in text
+        self._last_words |= "$_" in text or "{_" in text
         self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
         self._visit(root, stdin)
@@ -391,6 +405,9 @@ class _TreeReader:
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not parse it
             if node.type in REDIRECTIONS:
                 self._note_redirection(node)
+            if self._last_words and node.type in _ALSO_SET_LAST_WORD:
+                for fields in combinations(node.named_children[-1:], self.known.values)[0]:
+                    self.known.last_word(fields or (UNSEEN,))
             if node.type == "function_definition":
                 stdin = self._read_from(Redirections.of(redirects(node), self.known.values)) or stdin
             self._inside(node, stdin)
@@ -606,7 +623,7 @@ class _TreeReader:
             self._script(ShellText(stdin), None)  # from now on, anything that reads stdin reads this
         self._run_files(found, stdin)
         self._run_copy(found, stdin, level)
-        self.known.follow(found, stdin)
+        self._learn(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
             rest = found[1:]
@@ -624,6 +641,11 @@ class _TreeReader:
             for at in range(1, min(len(found), MOST_VALUES)):  # the function may run its arguments
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1, guessed=True)
+
+    def _learn(self, found: tuple[Word, ...], stdin: Word | None) -> None:
+        self.known.follow(found, stdin)
+        if self._last_words:
+            self.known.last_word(found)
 
     def _again(self, function: "Node", stdin: Word) -> None:
         """A function, with the input it is given."""
@@ -777,7 +799,10 @@ class _TreeReader:
             place = directory if target.below is None else below(directory, target.below)
             wild = word.glob is not None or isinstance(place, Pattern)
             for one in _upwards(place) if target.upwards and not isinstance(place, Pattern) else (place,):
-                self._add_write(target.write(join(as_pattern(one), pattern)), wild=wild)
+                write = target.write(join(as_pattern(one), pattern))
+                if word.splits not in ("", NOWHERE):
+                    write = replace(write, splits=Splitting(word.splits, one))
+                self._add_write(write, wild=wild)
 
     def _pattern(self, word: Word) -> str:
         """A word that names a file, as a pattern."""
@@ -795,6 +820,7 @@ class _TreeReader:
             self.writes[write] = None
 
 
+_ALSO_SET_LAST_WORD = ("declaration_command", "unset_command", "test_command")
 _INDEX = lazy_regex(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
 """Contains a substitution. Only the first bracket is checked, so that the time does not grow quadratically."""
 _INDEX_ENDS = lazy_regex(r"[\]\n]")

@@ -34,6 +34,10 @@ class Word(Struct, frozen=True):
     """For a word that is not static."""
     base: str | None = None
     """The part after the last slash, if it is known in a word that is not static."""
+    exact: bool = False
+    """The output of a search is nothing but `paths`, each on a line of its own or ended by a zero byte."""
+    splits: str = ""
+    """It is a path that comes from such an output: an expression for what separates words in it."""
 
     @property
     def pattern(self) -> str:
@@ -50,6 +54,13 @@ class Reach(Enum):
     NAMED = "the path is passed to a program with unknown effects"
 
 
+class Splitting(Struct, frozen=True):
+    """How a path becomes several words, and the directory they start from."""
+
+    expression: str
+    directory: str
+
+
 class WriteTarget(Struct, frozen=True):
     """A path that a line visibly writes to, moves away or removes."""
 
@@ -62,6 +73,8 @@ class WriteTarget(Struct, frozen=True):
     """Only existing files are changed: nothing is created."""
     removes: bool = False
     """It is only removed."""
+    splits: Splitting | None = None
+    """Names of existing files are split into words: each of those is written."""
 
 
 class ShellCommand(Struct, frozen=True):

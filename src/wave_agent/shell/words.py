@@ -42,7 +42,7 @@ Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 _EMPTY = ""
 """A name that is among the variables if unknown parts are taken to be empty."""
 AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
-_HOLDS_THE_LINE = frozenset(
+HOLDS_THE_LINE = frozenset(
     {"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "BASH_REMATCH", "FUNCNAME"}
 )
 """Variables that Bash sets to words of the line."""
@@ -218,7 +218,7 @@ def _values(name: str, node: "Node", variables: Variables, *, starred: bool = Fa
         joins = [value.replace(" ", sign) for sign in signs for value in known if not isinstance(value, Pattern)]
         known = tuple(dict.fromkeys((*joins, *known)))
     found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
-    return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else ValueOrigin.ENVIRONMENT)]
+    return found or [_unknown(node, variables, origin=_MADE if name in HOLDS_THE_LINE else ValueOrigin.ENVIRONMENT)]
 
 
 def _value(value: str, node: "Node", variables: Variables) -> Reading:
