@@ -321,7 +321,7 @@ ANYTHING = [
     "set -- \"$(rev <<< x)\"; \"$@\"",
     "printf -v x '%d' 1; $x",
     "printf '%s' " + "a " * 300 + "| sh",
-    "x=abc; ${x:1}",
+    "x=$(cat f); ${x:1}",
     "x=abc; ${x#*b}",
     "rev <<< x | xargs -I% sh -c %",
     "eval " * 130 + "x",

@@ -26,6 +26,7 @@ _SOCKET = lazy_regex(r"/dev/(?:tcp|udp)/([^/]+)/[^/]+")
 """Bash connects, if a redirection names one of these."""
 _BY_PROCESS = lazy_regex(r"^/proc/(?:self|thread-self|\$\$|\d+)/(?:cwd|root(?=(/)))")
 """Another name of the current directory, or of `/`."""
+_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _SUBSTITUTED = ("<(", ">(")
 _ADDRESS = lazy_regex(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s'\"]+)")
 _DIRECTORIES = ("/", "/.", "/..")
@@ -47,6 +48,10 @@ class Gathering:
         """A wildcard may match more than it says: the line changes how Bash reads them."""
         self.assigned: set[str] = set()
         """Names of the variables that the line sets."""
+        self.remotes: dict[str, list[Word]] = {}
+        """Remotes that the line defines for git, and their addresses."""
+        self.kept: dict[str, str] = {}
+        """What the line has written to files, by name."""
         self.split_at: set[str] = set()
         """Expressions at which names of files become words. The line itself must make no such name."""
         self._reads: dict[str, None] = {}
@@ -186,6 +191,24 @@ class Command:
                 for part in (word.text, value):
                     if looks_like_path(part):
                         self.reads([Word(part) if part is not word.text else word])
+
+    def listed(self, lists: Iterable[Word], separator: str) -> list[Word]:
+        """The words in a file that names others: in the input, or in a file that can be looked into."""
+        found: list[str] = []
+        for one in lists:
+            if one.text in _INPUT:
+                stdin = self.stdin
+                found += stdin.text.split(separator) if stdin is not None and stdin.static else ()
+            elif one.prints is not None:
+                found += one.prints.split(separator)
+            else:
+                texts = [*map(self.surroundings.read_text, list(self.paths([one])))]
+                texts.append(self.gathering.kept.get(basename(one.text)))
+                found += (name for text in texts if text is not None for name in text.split(separator))
+        stdin = self.stdin
+        patterns = stdin.paths if stdin is not None and any(one.text in _INPUT for one in lists) else ()
+        names = (name.strip("\n") for name in found[:_MOST])
+        return [*(Word(name) for name in names if name), *(Word(path, glob=path) for path in patterns)]
 
     def hosts_in(self, text: str) -> None:
         for found in _ADDRESS.finditer(text):

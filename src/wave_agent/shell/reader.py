@@ -19,6 +19,7 @@ from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below, possible
 from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
+from wave_agent.shell.git import changes_work_tree
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.listed_names import AT_BLANKS, NOWHERE
@@ -46,7 +47,7 @@ from wave_agent.shell.values import (
 )
 from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
-from wave_agent.shell.writes import targets
+from wave_agent.shell.writes import file_variable, patched, targets
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -134,6 +135,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         reader.forms(unix)
     if reader.known.remade or reader.anything:
         reader.anything, reader.understood = True, False
+    reader.variables()
     if not reader.understood and directory is not None:
         reader.cut(unix)
     if any(write.splits is not None for write in reader.writes) and any(map(_makes_words, reader.writes)):
@@ -151,6 +153,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         redirected_from=tuple(reader.redirected_from),
         redirected_to=tuple(reader.redirected_to),
         functions=tuple(sorted(reader.known.functions)),
+        kept=tuple(reader.kept.items()),
         unresolved=reader.unresolved,
         texts=tuple(dict.fromkeys(reader.texts)),
         handed=tuple(dict.fromkeys(reader.handed)),
@@ -193,12 +196,14 @@ class _TreeReader:
         self.redirected_to: dict[str, None] = {}
         self.unresolved = False
         self._placing = directory is not None
+        self.kept: dict[str, str] = {}
         self.texts: list[str] = []
         self.handed: list[str] = []
         self.understood = True
         self.parsed = True
         self.anything = False
         self.known = Known(variables)
+        self._given = variables
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
         self._directories: tuple[str, ...] = self._start
         self._entered: tuple[str, ...] | None = None
@@ -296,6 +301,28 @@ class _TreeReader:
         if missing or re.search(r"[$`'\"\\]", text):
             return word
         return Word(text, glob=text if re.search(r"[*?\[]", text) else None)
+
+    def variables(self) -> None:
+        """Files and directories that programs write to because a variable names them."""
+        for name, values in tuple(self.known.values.items()):
+            reach = file_variable(name)
+            if reach is None:
+                continue
+            for text in values:
+                if text == self._given.get(name) or (name.startswith("GIT_TRACE") and not text.startswith(_PLACES)):
+                    continue
+                known = not isinstance(text, Pattern)
+                origin = text.origin if isinstance(text, Pattern) else ValueOrigin.ENVIRONMENT
+                word = Word(text, static=known, glob=None if known or text == "*" else text, origin=origin)
+                if reach is Reach.TREE and not any(map(changes_work_tree, self.git)):
+                    continue
+                self._write(Target(word, reach))
+                if name.startswith("GIT_TRACE2"):  # in a directory, it makes a file
+                    self._write(Target(word, Reach.INSIDE))
+                if known and reach is not Reach.FILE:
+                    below = f"{escape(text)}/{'**' if reach is Reach.TREE else 'tmp.*'}"  # `mktemp` makes one there
+                    word = Word(below, glob=below)
+                self._note_files([word], name.endswith("HISTFILE"), True)
 
     def doubtful(self) -> list[str]:
         return list(dict.fromkeys(form for text in self._texts for form in forms(text)))
@@ -523,6 +550,8 @@ class _TreeReader:
         for word in words if self._placing and (read or written) else ():
             if not word.static and not word.text.startswith(("<(", ">(")):
                 self.unresolved = True
+                if socket := _SOCKET.match(word.text):  # Bash connects to it
+                    self.redirected_to[f"/dev/{socket[1]}/*/0"] = None
             elif word.static and word.text:
                 spend(10 + (len(word.text) >> 4))
                 pattern = self._pattern(word)
@@ -646,6 +675,13 @@ class _TreeReader:
         self.known.follow(found, stdin)
         if self._last_words:
             self.known.last_word(found)
+        for target in patched(found, self._patch_of(found, stdin)):
+            self._write(target)
+
+    def _patch_of(self, found: tuple[Word, ...], stdin: Word | None) -> Word | None:
+        """What it reads, if the line says so: its input, or a file that the line has written."""
+        names = (word.text.rsplit("/", 1)[-1] for word in found[1:])
+        return next((self._files[name] for name in names if name in self._files), stdin)
 
     def _again(self, function: "Node", stdin: Word) -> None:
         """A function, with the input it is given."""
@@ -694,6 +730,8 @@ class _TreeReader:
             self._script(ShellText(text), None)
         else:
             self._files[name] = text
+            if text.static:
+                self.kept[name] = text.text
 
     def _read_from(self, redirections: Redirections) -> Word | None:
         """What the line says about the input."""
@@ -820,6 +858,8 @@ class _TreeReader:
             self.writes[write] = None
 
 
+_SOCKET = lazy_regex(r"/dev/(tcp|udp)/")
+_PLACES = ("/", "~", "*")
 _ALSO_SET_LAST_WORD = ("declaration_command", "unset_command", "test_command")
 _INDEX = lazy_regex(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
 """Contains a substitution. Only the first bracket is checked, so that the time does not grow quadratically."""

@@ -131,6 +131,8 @@ class ParsedLine(Struct, frozen=True, kw_only=True):
     """Files that redirections write, as patterns."""
     functions: tuple[str, ...] = ()
     """Names of the functions it defines."""
+    kept: tuple[tuple[str, str], ...] = ()
+    """Files that it writes, by their last name, and what is written to them."""
     unresolved: bool = False
     """A redirection reads or writes a file whose name is unknown."""
     anything: bool = False

@@ -257,6 +257,8 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     operators = [child.type for child in node.children if not child.is_named and child.type not in ("${", "}")]
     if len(names) != 1 or operators[:1] == ["!"]:
         return [_unknown(node, variables, origin=_MADE)]
+    if sliced := _SLICE.fullmatch(source(node)):
+        return [_cut(reading, sliced, node, variables) for reading in _values(sliced[1], node, variables)]
     starred = source(names[0]).endswith("*") or source(names[0]).endswith("[*]")
     found = _values(_element(names[0], variables), node, variables, starred=starred)
     rest = [child for child in node.named_children if child != names[0]]
@@ -291,6 +293,19 @@ def _changed(reading: Reading, operator: str, rest: list["Node"], node: "Node", 
         kept = operator in _SHORTENING and not reading[0].static
         return _unknown(node, variables, origin=reading[0].origin if kept else _MADE)
     return (Segment(change(reading[0].text, pattern, by), split=True),)
+
+
+_SLICE = lazy_regex(r"\$\{(\w+):\s*(\d+|\s-\d+|\(-\d+\))(?::\s*(-?\d+))?\}")
+
+
+def _cut(reading: Reading, sliced: re.Match[str], node: "Node", variables: Variables) -> Reading:
+    """`${name:start:length}`"""
+    if not reading[0].static:
+        return _unknown(node, variables, origin=_MADE)
+    start = int(sliced[2].strip(" ()"))
+    text = reading[0].text[start:] if start >= 0 or -start <= len(reading[0].text) else ""
+    length = None if sliced[3] is None else int(sliced[3])
+    return (Segment(text[:length], split=True),)
 
 
 _SHORTENING = frozenset({"#", "##", "%", "%%"})
