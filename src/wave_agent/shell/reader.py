@@ -7,6 +7,7 @@ may do one thing or another, both are included.
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_so
 from wave_agent.shell.known import MOST_VALUES, Known
 from wave_agent.shell.listed_names import AT_BLANKS, NOWHERE
 from wave_agent.shell.names import meant
+from wave_agent.shell.options import OptionTable, has, read
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
@@ -608,7 +610,7 @@ class _TreeReader:
         if not name.static or name.glob is not None or numbered:
             self.understood = False
             self._unknown(found, stdin, level)
-        if any(_REMAKES.search(word.text) for word in found):
+        if any(_REMAKES.search(word.text) for word in found) or _repeats(found):
             self.anything = True
         for words in meant(found):
             self._found(words, stdin, level + 1)
@@ -694,7 +696,7 @@ class _TreeReader:
         """Files written by the line may be run, and a FIFO even before: `bash f & echo x > f`."""
         name = found[0].text
         names = [word.text.rsplit("/", 1)[-1] for word in found]
-        for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
+        for one in self._may_run(found):
             self._started.add(one)
             if (text := self._files.pop(one, None)) is not None:
                 self._script(ShellText(text), None)
@@ -709,6 +711,20 @@ class _TreeReader:
             for one in (*names[1 : 1 + _MOST_FILES], *_BY_ITSELF.get(name, ())):
                 if one in self._files:
                     self._run(ForeignCode(self._files[one]), None, 0)
+
+    def _may_run(self, found: tuple[Word, ...]) -> list[str]:
+        """Names of files that this command runs: as they are written, those of files the line has made that a wildcard
+        matches, and for a shell what its user may have put into certain files."""
+        shell = found[0].text in SHELLS or found[0].text in (".", "source")
+        words = found[:_MOST_FILES] if shell else found[:1]
+        names = [word.text.rsplit("/", 1)[-1] for word in words]
+        for word in words if self._files else ():
+            if word.glob is not None:
+                last = word.glob.rsplit("/", 1)[-1]
+                names += [name for name in self._files if fnmatchcase(name, last)]
+            elif shell and not word.static:
+                names += [name for name, text in self._files.items() if text.static]
+        return [*names, *(_START_UP if found[0].text in SHELLS else ())]
 
     def _run_copy(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """A program that the line has copied, moved or linked is still that program: `cp /usr/bin/git x; ./x push`."""
@@ -886,6 +902,32 @@ _ASSIGNS = lazy_regex(r"[A-Za-z_]\w*\+?=")
 _STAR = lazy_regex(r"(?<![^/])\*(?!\*)")
 _HIDDEN = lazy_regex(r"`|\$\(")
 _HERE = lazy_regex(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _repeats(found: Sequence[Word]) -> bool:
+    """`fc` runs a command of the history again; `set -H` makes `!!` one."""
+    texts = [word.text for word in found]
+    if texts[0] == "fc":
+        options, _ = read(found, OptionTable("e"))
+        return not has(options, "-l")
+    return texts[0] == "set" and ("histexpand" in texts or any(map(_HISTORY.fullmatch, texts)))
+
+
+_HISTORY = lazy_regex(r"-[a-zA-Z]*H[a-zA-Z]*")
+_START_UP = (
+    *(
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".profile",
+        ".bash_logout",
+        ".zshenv",
+        ".zshrc",
+        ".zprofile",
+        ".zlogin",
+    ),
+    *(".zlogout", ".kshrc", ".mkshrc", ".shrc", ".yashrc", ".cshrc", ".tcshrc", ".login", "config.fish"),
+)
 
 
 def _reads_commands(found: SimpleCommand) -> bool:
