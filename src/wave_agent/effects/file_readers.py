@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command, looks_like_path
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.shell.listed_names import splits_at
 from wave_agent.shell.options import Option, OptionTable, has, says, several, value_of, values_of
 from wave_agent.shell.values import Word
 from wave_agent.shell.wrappers import XARGS
@@ -343,17 +342,8 @@ def _found_files(command: Command) -> None:
 def _arguments_from_file(command: Command) -> None:
     options, operands = command.options(XARGS, mixed=False)
     command.reads(values_of(options, "-a", "--arg-file"))
-    stdin = command.stdin
-    if not operands or (stdin is not None and stdin.static):
-        return
-    splits = splits_at(options)
-    if stdin is None or not stdin.exact or splits is None or any(re.search(splits, path) for path in stdin.paths):
+    if operands and command.stdin is None:
         command.unknown()
-        return
-    patterns = list(command.paths(Word(path, glob=path) for path in stdin.paths))
-    if command.surroundings.splits(patterns, splits) is not False:
-        command.unknown()
-    command.gathering.split_at.add(splits)
 
 
 def _in_own_language(command: Command) -> None:

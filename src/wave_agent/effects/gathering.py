@@ -52,8 +52,8 @@ class Gathering:
         """Remotes that the line defines for git, and their addresses."""
         self.kept: dict[str, str] = {}
         """What the line has written to files, by name."""
-        self.split_at: set[str] = set()
-        """Expressions at which names of files become words. The line itself must make no such name."""
+        self._not_split: set[tuple[tuple[str, ...], str]] = set()
+        """Patterns, and expressions at which names of files become words. The line itself must make no such name."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -61,7 +61,7 @@ class Gathering:
         self._runs: dict[tuple[str, ...], None] = {}
 
     def effects(self) -> Effects:
-        made = any(re.search(one, basename(path)) for one in self.split_at for path in self._writes)
+        made = any(re.search(one, basename(path)) for _, one in self._not_split for path in self._writes)
         return Effects(
             tuple(self._reads),
             tuple(self._writes),
@@ -70,6 +70,13 @@ class Gathering:
             tuple(self._hosts),
             self.complete and not made,
         )
+
+    def not_split(self, word: Word, directories: Sequence[str]) -> None:
+        """A path that `xargs` may split stands for what it matches if no existing file has such a name."""
+        patterns = tuple(join(as_pattern(directory), word.pattern) for directory in directories)
+        if (patterns, word.splits) not in self._not_split:
+            self._not_split.add((patterns, word.splits))
+            self.complete &= self.surroundings.splits(patterns, word.splits) is False
 
     def read(self, pattern: str) -> None:
         self._path(self._reads, pattern)
@@ -235,10 +242,12 @@ class Command:
         for word in _as_they_may_be(words):
             if word.text in ("", "-") or word.text.startswith(_SUBSTITUTED):
                 continue
-            if not word.static and not _is_found(word):
+            if not word.static and not word.exact:
                 self.unknown()
             if not word.static and word.glob is None:
                 continue
+            if word.splits:
+                self.gathering.not_split(word, self.directories)
             if word.text.startswith("~"):
                 self.unknown()  # the reader of the line replaces those that it knows
             pattern = _BY_PROCESS.sub(lambda found: found[1] or ".", word.pattern)
@@ -266,12 +275,6 @@ def is_directory(text: str) -> bool:
 
 def looks_like_path(text: str) -> bool:
     return ("/" in text or "." in text[:-1] or text in (".", "..")) and "://" not in text and not text.startswith("-")
-
-
-def _is_found(word: Word) -> bool:
-    """A word that stands for the results of a search, all of which its pattern matches: what `xargs` is given. Whether
-    they really are the words is judged with `xargs` itself."""
-    return word.glob == word.text and bool(word.splits)
 
 
 def _before_end(words: Sequence[Word]) -> Iterable[Word]:

@@ -1,6 +1,7 @@
 """What a line says about the values of its variables, and about names it defines."""
 
 import re
+import string
 from collections.abc import Mapping, Sequence
 from posixpath import commonprefix
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from wave_agent.shell.printing import PRINTING, printed
 from wave_agent.shell.runs import Inner
 from wave_agent.shell.sources import REPORTING
 from wave_agent.shell.values import ValueOrigin, Word, escape
-from wave_agent.shell.words import ANYTHING, HOLDS_THE_LINE, MADE, Made, Pattern, known_words, source
+from wave_agent.shell.words import ANYTHING, HOLDS_THE_LINE, MADE, Made, Pattern, Several, known_words, source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -250,14 +251,19 @@ def either(one: str, other: str) -> Pattern:
     before = _FIXED.match(commonprefix(patterns))
     start = before[0] if before is not None else ""
     rest = [each[len(start) :] for each in patterns]
+    known = all(not isinstance(each, Pattern) or isinstance(each, Several) for each in (one, other))
+    kind = Pattern if not known or _SPECIAL.search(f"{one}\n{other}") else Several
     if any("/" in each for each in rest):
-        return Pattern(f"{start[: start.rfind('/') + 1]}**")
+        return kind(f"{start[: start.rfind('/') + 1]}**")
     ends = commonprefix([each[::-1] for each in rest])[::-1]
-    return Pattern(f"{start}**{_FIXED_END.search(ends)[0]}")  # type: ignore[index]
+    return kind(f"{start}**{ends[len(ends.rstrip(_PLAIN_SIGNS)) :]}")
 
 
 _FIXED = lazy_regex(r"[^*?\[]*")
-_FIXED_END = lazy_regex(r"[^*?\[\]]*\Z")
+_SPECIAL = lazy_regex(r"(?m)^-|[^\w.,:/@%+*\n-]")
+"""In a value: it may become an option, or several words."""
+_PLAIN_SIGNS = "".join({*string.printable} - {*"*?[]/"})
+"""What may be at the end of a pattern without a meaning of its own."""
 _SETS_LAST_WORD = frozenset({".", "source", "eval"})
 """They run commands that may not be in the line."""
 _DEFINITIONS = ("variable_assignment", "for_statement", "function_definition")

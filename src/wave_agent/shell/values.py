@@ -35,7 +35,8 @@ class Word(Struct, frozen=True):
     base: str | None = None
     """The part after the last slash, if it is known in a word that is not static."""
     exact: bool = False
-    """The output of a search is nothing but `paths`, each on a line of its own or ended by a zero byte."""
+    """Of the output of a search: it is nothing but `paths`, each on a line of its own or ended by a zero byte. Of a
+    word that is not static: it is one word, and something that its pattern matches."""
     splits: str = ""
     """It is a path that comes from such an output: an expression for what separates words in it."""
 

@@ -6,6 +6,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
@@ -32,6 +33,13 @@ class Made(Pattern):
 
     __slots__ = ()
     origin = ValueOrigin.MADE
+
+
+class Several(Pattern):
+    """The same, for values that are all known: one of them, in one word."""
+
+    __slots__ = ()
+    origin = ValueOrigin.ENVIRONMENT
 
 
 ANYTHING = Pattern("*")
@@ -65,6 +73,8 @@ class Segment(Struct, frozen=True):
     glob: str = "*"
     """The pattern of the part that is not static."""
     origin: ValueOrigin = ValueOrigin.ENVIRONMENT
+    exact: bool = False
+    """A part that is not static is something that `glob` matches."""
 
 
 Reading: TypeAlias = tuple[Segment, ...]
@@ -150,7 +160,7 @@ def _readings(node: "Node", variables: Variables, *, in_string: bool = False) ->
     if in_string:
         found = [
             tuple(
-                Segment(part.text, True, part.static, prints=part.prints, glob=part.glob, origin=part.origin)
+                Segment(part.text, True, part.static, False, part.prints, part.glob, part.origin, part.exact)
                 for part in reading
             )
             for reading in found
@@ -223,7 +233,8 @@ def _values(name: str, node: "Node", variables: Variables, *, starred: bool = Fa
 
 def _value(value: str, node: "Node", variables: Variables) -> Reading:
     if isinstance(value, Pattern):
-        return _unknown(node, variables, value, value.origin)
+        unknown = _unknown(node, variables, value, value.origin)
+        return tuple(replace(part, exact=True) for part in unknown) if isinstance(value, Several) else unknown
     return (Segment(value, split=True),)
 
 
@@ -509,6 +520,7 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
         prints=parts[0].prints,
         origin=max(part.origin for part in parts),
         base=_base(parts),
+        exact=any(part.exact for part in parts) and all(part.static or part.exact for part in parts),
     )
 
 

@@ -315,8 +315,13 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     else:
         unknown = [] if stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
-    splits = splits_at(options) or AT_BLANKS
-    paths = [Word(path, static=False, glob=path, splits=splits) for path in (stdin.paths if stdin is not None else ())]
+    splits = splits_at(options)
+    exact = stdin is not None and stdin.exact and splits is not None
+    splits = splits or AT_BLANKS
+    paths = [
+        Word(path, static=False, glob=path, splits=splits, exact=exact and not re.search(splits, path))
+        for path in (stdin.paths if stdin is not None else ())
+    ]
     if mark is None:
         yield Tail((*operands, *given, *paths))
         if len(paths) > 1:  # one at a time, or in batches: each of them may be the last word
