@@ -171,3 +171,4 @@ def test_of_find_the_names_in_each_directory_are_complete(project: Path) -> None
 def test_too_many_files_are_not_searched(project: Path) -> None:
     nobody = replace(around(project), splits=lambda _patterns, _expression: None)
     assert not effects("find . -name key | xargs cat", nobody).complete
+    assert not effects("find . -name key | xargs cat", Surroundings(directory="/p", project="/p")).complete

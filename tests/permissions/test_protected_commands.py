@@ -405,7 +405,7 @@ ATTACKS += [
 ATTACKS += [
     attempt.line
     for attacks in load_classes()
-    if attacks.name in ("options_spelt_otherwise", "protected_by_other_options")
+    if attacks.name in ("options_spelt_otherwise", "protected_by_other_options", "files_that_variables_name")
     for attempt in attacks.attempts
     if attempt.line is not None
 ]
@@ -707,6 +707,15 @@ SPLIT = [
     ("src/q\\x.txt", "find src -name '*.txt' | xargs -I{} rm {}", True),
     ("src/q\nguard.sh\nx.txt", "find src -name '*.txt' | xargs -d '\\n' rm", True),
     ("src/q guard.sh x.txt", "cd $(unknown); find src -name '*.txt' | xargs rm", True),
+    ("src/q guard.sh x.txt", "rm $(find src -name '*.txt')", True),
+    ("src/q guard.sh x.txt", "for f in $(find src -name '*.txt'); do rm $f; done", True),
+    ("src/q guard.sh x.txt", 'for f in $(git ls-files src); do rm "$f"; done', True),
+    ("src/q guard.sh x.txt", "l=$(find src -name '*.txt'); rm $l", True),
+    ("src/q guard.sh x.txt", 'find src -name "*.txt" | while read a b c; do rm "$b"; done', True),
+    ("src/q other.sh x.txt", "for f in $(find src -name '*.txt'); do rm $f; done", False),
+    ("src/x", "mkdir 'src/a guard.sh'; touch 'src/a guard.sh/x'; rm $(find src -name x)", True),
+    ("src/x", 'touch "src/it\'s"; find src -type f | xargs rm', True),
+    ("src/x", "mkdir 'My Files'; for f in $(ls src/*.txt); do mv $f 'My Files'; done", False),
     ("src/q other.sh x.txt", "find src -name '*.txt' | xargs rm -f", False),
     ("src/q guard.sh x.txt", "find src -name '*.md' | xargs rm -f", False),
     ("src/q guard.sh x.txt", "find src -name '*.txt' -print0 | xargs -0 rm", False),

@@ -20,6 +20,7 @@ def directory(tmp_path: Path) -> Path:
     (tmp_path / "way").symlink_to("deep/er")
     (tmp_path / "deep" / "back").symlink_to("..")
     (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "circle").symlink_to("circle")
     return tmp_path
 
 

@@ -246,7 +246,7 @@ class Command:
                 self.unknown()
             if not word.static and word.glob is None:
                 continue
-            if word.splits:
+            if word.splits and word.exact:
                 self.gathering.not_split(word, self.directories)
             if word.text.startswith("~"):
                 self.unknown()  # the reader of the line replaces those that it knows

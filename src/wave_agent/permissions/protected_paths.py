@@ -141,7 +141,7 @@ class ProtectedPaths(Struct, frozen=True):
         """A protected path that is a part of an existing file's name: `xargs` splits names at blanks."""
         from wave_agent.permissions.split_names import names_that_split  # lazy: few lines need it
 
-        names = names_that_split([write.pattern], splits.expression)
+        names = names_that_split([write.pattern], splits.expression, most=_MOST_SPLIT)
         if names is None:
             return write.pattern
         for name in names:
@@ -262,6 +262,8 @@ def _inside(directory: str) -> list[str]:
 _MOST_MATCHES = 1000
 _MOST_ENTRIES = 10_000
 """Limit on the directories a pattern is compared with."""
+_MOST_SPLIT = 500_000
+"""Limit on the entries among which names that are split are looked for."""
 _CACHE = "__pycache__"
 _COMPILED = (".pyc", ".pyo")
 _LARGEST_POINTER = 4096

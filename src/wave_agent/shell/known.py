@@ -14,7 +14,7 @@ from wave_agent.shell.printing import PRINTING, printed
 from wave_agent.shell.runs import Inner
 from wave_agent.shell.sources import REPORTING
 from wave_agent.shell.values import ValueOrigin, Word, escape
-from wave_agent.shell.words import ANYTHING, HOLDS_THE_LINE, MADE, Made, Pattern, Several, known_words, source
+from wave_agent.shell.words import ANYTHING, HOLDS_THE_LINE, MADE, Made, Pattern, Several, Split, known_words, source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -228,7 +228,7 @@ class Known:
         array = value_of(options, "-a") if command[0].text == "read" else Word(names[0])
         if stdin is None or not stdin.static:
             unknown = MADE if stdin is not None and stdin.origin is ValueOrigin.MADE else ANYTHING
-            paths = [unknown] if stdin is None else [unknown, *map(Pattern, stdin.paths)]
+            paths = [unknown] if stdin is None else [unknown, *map(Split, stdin.paths)]
             for name in [*names, *([array.text, f"{array.text}[@]"] if array else [])]:
                 for path in paths:
                     self.learn(name, path)
@@ -248,19 +248,19 @@ def either(one: str, other: str) -> Pattern:
         return MADE
     if ANYTHING in patterns or patterns[0][:1] != patterns[1][:1] == "/" or patterns[1][:1] != patterns[0][:1] == "/":
         return ANYTHING if ANYTHING in patterns else MADE
-    before = _FIXED.match(commonprefix(patterns))
-    start = before[0] if before is not None else ""
+    start = _WILD.split(commonprefix(patterns), maxsplit=1)[0]
     rest = [each[len(start) :] for each in patterns]
     known = all(not isinstance(each, Pattern) or isinstance(each, Several) for each in (one, other))
-    kind = Pattern if not known or _SPECIAL.search(f"{one}\n{other}") else Several
+    special = any(_SPECIAL.search(each) for each in (one, other) if not isinstance(each, Pattern))
+    kind = Pattern if special or not known else Several
     if any("/" in each for each in rest):
         return kind(f"{start[: start.rfind('/') + 1]}**")
     ends = commonprefix([each[::-1] for each in rest])[::-1]
     return kind(f"{start}**{ends[len(ends.rstrip(_PLAIN_SIGNS)) :]}")
 
 
-_FIXED = lazy_regex(r"[^*?\[]*")
-_SPECIAL = lazy_regex(r"(?m)^-|[^\w.,:/@%+*\n-]")
+_WILD = lazy_regex(r"[*?\[]")
+_SPECIAL = lazy_regex(r"^-|[^\w.,:/@%+-]")
 """In a value: it may become an option, or several words."""
 _PLAIN_SIGNS = "".join({*string.printable} - {*"*?[]/"})
 """What may be at the end of a pattern without a meaning of its own."""
@@ -275,7 +275,8 @@ def value(word: Word) -> str:
 
 
 def pattern(word: Word) -> Pattern:
-    return (Made if word.origin is ValueOrigin.MADE else Pattern)("*" if word.glob is None else word.glob)
+    kind = Made if word.origin is ValueOrigin.MADE else Split if word.splits else Pattern
+    return kind("*" if word.glob is None else word.glob)
 
 
 def _is_match(node: "Node") -> bool:
@@ -283,16 +284,13 @@ def _is_match(node: "Node") -> bool:
 
 
 _NAME = lazy_regex(r"[A-Za-z_]\w*")
-_KEY = lazy_regex(r"\[[^\]]*\]\+?=")
+_KEY = lazy_regex(r"^\[(?:\[\]|[^\]])*\]\+?=")
 
 
 def _without_key(word: Word) -> Word:
     """`[key]=value`, as an element of an array."""
-    found = _KEY.match(word.text)
-    if found is None:
-        return word
-    glob = None if word.glob is None else word.glob.partition("=")[2]
-    return Word(word.text[found.end() :], word.static, glob, origin=word.origin)
+    glob = word.glob and _KEY.sub("", word.glob, count=1)
+    return Word(_KEY.sub("", word.text, count=1), word.static, glob, origin=word.origin)
 
 
 def _is_reference(node: "Node") -> bool:

@@ -23,7 +23,7 @@ from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, 
 from wave_agent.shell.git import changes_work_tree
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
-from wave_agent.shell.listed_names import AT_BLANKS, NOWHERE
+from wave_agent.shell.listed_names import NOWHERE
 from wave_agent.shell.names import meant
 from wave_agent.shell.options import OptionTable, has, read
 from wave_agent.shell.pieces import pieces, redirected
@@ -140,8 +140,8 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
     reader.variables()
     if not reader.understood and directory is not None:
         reader.cut(unix)
-    if any(write.splits is not None for write in reader.writes) and any(map(_makes_words, reader.writes)):
-        reader.writes[_ANYWHERE] = None  # the line may itself make the name that is split
+    if any(write.splits is not None for write in reader.writes):
+        reader.split_names()
     return ParsedLine(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
@@ -162,13 +162,6 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         anything=reader.anything,
         doubtful=() if reader.understood or reader.anything or directory is not None else tuple(reader.doubtful()),
     )
-
-
-def _makes_words(write: WriteTarget) -> bool:
-    return write.splits is None and _SEPARATED.search(write.pattern.rpartition("/")[2]) is not None
-
-
-_SEPARATED = lazy_regex(AT_BLANKS)
 
 
 def _forms(text: str) -> list[str]:
@@ -325,6 +318,16 @@ class _TreeReader:
                     below = f"{escape(text)}/{'**' if reach is Reach.TREE else 'tmp.*'}"  # `mktemp` makes one there
                     word = Word(below, glob=below)
                 self._note_files([word], name.endswith("HISTFILE"), True)
+
+    def split_names(self) -> None:
+        """Names that are split, and that the line itself makes: each word of them may be written."""
+        made = [write.pattern for write in self.writes if write.splits is None]
+        if any(map(_QUOTES.search, made)):
+            self.writes[_ANYWHERE] = None
+        for pattern in filter(_BLANKS.search, made):
+            for word in _BLANKS.split(pattern)[1:]:
+                for directory in self._start:
+                    self._add_write(WriteTarget(join(as_pattern(directory), word), Reach.TREE), wild=True)
 
     def doubtful(self) -> list[str]:
         return list(dict.fromkeys(form for text in self._texts for form in forms(text)))
@@ -722,7 +725,7 @@ class _TreeReader:
             if word.glob is not None:
                 last = word.glob.rsplit("/", 1)[-1]
                 names += [name for name in self._files if fnmatchcase(name, last)]
-            elif shell and not word.static:
+            elif shell and not word.static and ("$" in word.text or "`" in word.text):
                 names += [name for name, text in self._files.items() if text.static]
         return [*names, *(_START_UP if found[0].text in SHELLS else ())]
 
@@ -875,6 +878,7 @@ class _TreeReader:
 
 
 _SOCKET = lazy_regex(r"/dev/(tcp|udp)/")
+_BLANKS, _QUOTES = lazy_regex(r"\s+"), lazy_regex(r"['\"\\]")
 _PLACES = ("/", "~", "*")
 _ALSO_SET_LAST_WORD = ("declaration_command", "unset_command", "test_command")
 _INDEX = lazy_regex(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)

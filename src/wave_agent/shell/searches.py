@@ -70,7 +70,11 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         hidden = any(map(_SHOWS_HIDDEN.match, (word.text for word in words)))
         yield from _shown([*words[1:], Word(".")], hidden=hidden)
     elif name == "mktemp" and all(re.fullmatch("-[duq]+", word.text) for word in words[1:]):
-        yield Word("/tmp", static=False, glob="/**/tmp.*")
+        yield Word("/tmp", static=False, glob=MADE_SOMEWHERE)
+
+
+MADE_SOMEWHERE = "/**/tmp.*"
+"""What `mktemp` prints: one name, which nothing splits."""
 
 
 _NAMES_ONLY = lazy_regex(

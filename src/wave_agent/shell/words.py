@@ -13,7 +13,7 @@ from wave_agent.shell.effort import spend
 from wave_agent.shell.grammar import spelling
 from wave_agent.shell.patterns import glob_pattern
 from wave_agent.shell.printing import decode, printed
-from wave_agent.shell.searches import handed_on
+from wave_agent.shell.searches import MADE_SOMEWHERE, handed_on
 from wave_agent.shell.sources import reports
 from wave_agent.shell.values import ValueOrigin, Word
 
@@ -33,6 +33,12 @@ class Made(Pattern):
 
     __slots__ = ()
     origin = ValueOrigin.MADE
+
+
+class Split(Pattern):
+    """The same, for names of files that were split into words."""
+
+    __slots__ = ()
 
 
 class Several(Pattern):
@@ -75,6 +81,8 @@ class Segment(Struct, frozen=True):
     origin: ValueOrigin = ValueOrigin.ENVIRONMENT
     exact: bool = False
     """A part that is not static is something that `glob` matches."""
+    splits: str = ""
+    """As in a word."""
 
 
 Reading: TypeAlias = tuple[Segment, ...]
@@ -158,13 +166,7 @@ def _readings(node: "Node", variables: Variables, *, in_string: bool = False) ->
     reader = _READERS.get(node.type)
     found = _literal(node) if reader is None else reader(node, variables)
     if in_string:
-        found = [
-            tuple(
-                Segment(part.text, True, part.static, False, part.prints, part.glob, part.origin, part.exact)
-                for part in reading
-            )
-            for reading in found
-        ]
+        found = [tuple(replace(part, quoted=True, split=False) for part in reading) for reading in found]
     return found
 
 
@@ -234,11 +236,13 @@ def _values(name: str, node: "Node", variables: Variables, *, starred: bool = Fa
 def _value(value: str, node: "Node", variables: Variables) -> Reading:
     if isinstance(value, Pattern):
         unknown = _unknown(node, variables, value, value.origin)
-        return tuple(replace(part, exact=True) for part in unknown) if isinstance(value, Several) else unknown
+        splits = _AT_BLANKS if isinstance(value, Split) else ""
+        return tuple(replace(part, exact=isinstance(value, Several), splits=splits) for part in unknown)
     return (Segment(value, split=True),)
 
 
 _MADE = ValueOrigin.MADE
+_AT_BLANKS = r"\s"
 
 
 def _unknown(
@@ -327,10 +331,16 @@ def _substitution(node: "Node", variables: Variables) -> list[Reading]:
         return _values("PWD", node, variables)
     printed = output(node.named_children, variables)
     if printed is None and (paths := searched(node.named_children, variables)):
-        return [_unknown(node, variables, path, ValueOrigin.ELSEWHERE) for path in paths]
+        return [_listed(node, variables, path) for path in paths]
     if printed is None:
         return [_unknown(node, variables, origin=origin(node.named_children))]
     return [(Segment(printed.rstrip("\n"), split=True),)]
+
+
+def _listed(node: "Node", variables: Variables, path: str) -> Reading:
+    """One of the names that a search prints."""
+    splits = "" if path == MADE_SOMEWHERE else _AT_BLANKS
+    return tuple(replace(part, splits=splits) for part in _unknown(node, variables, path, ValueOrigin.ELSEWHERE))
 
 
 def _process(node: "Node", variables: Variables) -> list[Reading]:
@@ -520,6 +530,7 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
         prints=parts[0].prints,
         origin=max(part.origin for part in parts),
         base=_base(parts),
+        splits=next((part.splits for part in parts if part.splits), ""),
         exact=any(part.exact for part in parts) and all(part.static or part.exact for part in parts),
     )
 

@@ -434,6 +434,14 @@ def _run_parts(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     yield Tail((Word("…", static=False), *values_of(options, "-a", "--arg")))
 
 
+def _tar(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """In a list of files, a line that looks like an option is one."""
+    options, _ = read(words, OptionTable("fCTXbgHKLNVIF", ("--file", "--directory", "--files-from")), mixed=True)
+    if stdin is not None and stdin.static and has(options, "-T", "--files-from"):
+        lines = [Word(line) for line in stdin.text.splitlines() if line.startswith("-")]
+        yield from [Tail((words[0], *lines))] if lines else []
+
+
 def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     yield from git_runs(words)
 
@@ -459,9 +467,10 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "source": _source,
     "ssh": _ssh,
     "su": _run_as,
+    "tar": _tar,
     "trap": _trap,
     "watch": _watch,
     "xargs": _xargs,
 }
-RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make"}) | frozenset(PREFIXES) | EVERYWHERE
+RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make", "tar"}) | frozenset(PREFIXES) | EVERYWHERE
 """Commands whose arguments are commands."""
