@@ -10,6 +10,7 @@ from tests.effects.matching import any_names
 from tests.rows import rows
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.permissions.command_surroundings import splits
+from wave_agent.shell.reader import read_writes
 
 SECRET = ".env"
 
@@ -172,3 +173,18 @@ def test_too_many_files_are_not_searched(project: Path) -> None:
     nobody = replace(around(project), splits=lambda _patterns, _expression: None)
     assert not effects("find . -name key | xargs cat", nobody).complete
     assert not effects("find . -name key | xargs cat", Surroundings(directory="/p", project="/p")).complete
+
+
+@rows(
+    ("line", "path"),
+    [
+        ('touch "it\'s"; find . -type f | xargs rm', "/"),
+        ("touch 'q .env'; find . -type f | xargs rm", "/p/.env"),
+        ("mkdir 'a .env'; rm $(find . -type f)", "/p/.env"),
+        ("touch 'q .env'; rm x", None),
+        ("touch q; find . -type f | xargs rm", None),
+    ],
+)
+def test_what_a_name_that_the_line_makes_becomes_is_written(line: str, path: str | None) -> None:
+    patterns = {write.pattern for write in read_writes(line, {}, "/p") if write.splits is None}
+    assert patterns & {"/", "/p/.env"} == ({path} if path else set())

@@ -49,7 +49,7 @@ from wave_agent.shell.values import (
 )
 from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
-from wave_agent.shell.writes import file_variable, patched, targets
+from wave_agent.shell.writes import PATCHING, file_variable, patched, targets
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -680,8 +680,9 @@ class _TreeReader:
         self.known.follow(found, stdin)
         if self._last_words:
             self.known.last_word(found)
-        for target in patched(found, self._patch_of(found, stdin)):
-            self._write(target)
+        if found[0].text in PATCHING:
+            for target in patched(found, self._patch_of(found, stdin)):
+                self._write(target)
 
     def _patch_of(self, found: tuple[Word, ...], stdin: Word | None) -> Word | None:
         """What it reads, if the line says so: its input, or a file that the line has written."""

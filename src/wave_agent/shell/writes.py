@@ -459,6 +459,7 @@ def _patch(words: Sequence[Word]) -> Iterator[Target]:
 
 _PATCHED = lazy_regex(r"^(?:(?:---|\+\+\+|\*\*\*|Index:|rename to|copy to)[ \t]+|diff --git )([^\n]+)", re.MULTILINE)
 _MOST_PATCHED = 200
+PATCHING = ("git", "patch")
 
 
 def patched(words: Sequence[Word], text: Word | None) -> Iterator[Target]:
