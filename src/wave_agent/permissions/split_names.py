@@ -24,7 +24,7 @@ def names_that_split(patterns: Sequence[str], expression: str, *, most: int = MO
     splits = re.compile(expression)
     found: list[str] = []
     for base, rests in _by_directory(patterns).items():
-        walk = _Walk(base, rests, splits, most)
+        walk = _NamesBelow(base, rests, splits, most)
         found += walk.found()
         most = walk.left
         if most < 0 or len(found) > _MOST_FOUND:
@@ -43,7 +43,7 @@ def _by_directory(patterns: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-class _Walk:
+class _NamesBelow:
     """One walk below a directory."""
 
     def __init__(self, base: str, rests: Sequence[str], splits: re.Pattern[str], most: int) -> None:

@@ -366,10 +366,18 @@ def _parallel(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     each = [*texts[end + 1 :], *lines]
     if len(each) > _MOST:
         yield ANY_COMMAND
+    listed = any(texts[at].startswith("::::") for at in marks)
+    if (stdin is not None and not stdin.static) or listed:  # what it gets is not known, or only as names of files
+        paths = stdin.paths if stdin is not None and stdin.paths else ("…",)
+        yield from (ShellText(Word(_filled(template.text, path), static=False)) for path in paths)
     for given in each[:_MOST] or [""]:
-        text = template.text.replace("{}", given) if "{}" in template.text else f"{template.text} {given}".strip()
+        text = _filled(template.text, given)
         if text:
             yield ShellText(Word(text, template.static))
+
+
+def _filled(template: str, given: str) -> str:
+    return template.replace("{}", given) if "{}" in template else f"{template} {given}".strip()
 
 
 def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
