@@ -64,6 +64,7 @@ def surroundings(directory: str, **others: str) -> Surroundings:
         git_alias=lambda name, _: aliases.get(name),
         git_remote=lambda name, _: remotes.get(name),
         git_settings=lambda _: {"core.bare": "false"},
+        splits=lambda _patterns, _expression: False,
         find_program=shutil.which,
     )
 

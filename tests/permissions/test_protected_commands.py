@@ -405,7 +405,7 @@ ATTACKS += [
 ATTACKS += [
     attempt.line
     for attacks in load_classes()
-    if attacks.name in ("options_spelt_otherwise", "protected_by_other_options")
+    if attacks.name in ("options_spelt_otherwise", "protected_by_other_options", "files_that_variables_name")
     for attempt in attacks.attempts
     if attempt.line is not None
 ]
@@ -700,6 +700,42 @@ def test_in_a_repository_without_guards_only_its_own_directory_is_left_to_ask_ab
     shutil.rmtree(project / ".wave")
     (project / "guard.sh").unlink()
     assert (touched(project, command) is not None) == (command in TOO_LITTLE)
+
+
+SPLIT = [
+    ("src/q guard.sh x.txt", "find src -name '*.txt' | xargs rm -f", True),
+    ("src/q guard.sh x.txt", "find . -name '*.txt' | xargs chmod 0", True),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' | sort | xargs -n1 rm", True),
+    ("src/q guard.sh x.txt", "echo src/* | xargs rm", True),
+    ("src/a guard.sh/x.txt", "find src -name x.txt | xargs rm -f", True),
+    ("src/q'x.txt", "find src -name '*.txt' | xargs rm", True),
+    ("src/q\\x.txt", "find src -name '*.txt' | xargs -I{} rm {}", True),
+    ("src/q\nguard.sh\nx.txt", "find src -name '*.txt' | xargs -d '\\n' rm", True),
+    ("src/q guard.sh x.txt", "cd $(unknown); find src -name '*.txt' | xargs rm", True),
+    ("src/q guard.sh x.txt", "rm $(find src -name '*.txt')", True),
+    ("src/q guard.sh x.txt", "for f in $(find src -name '*.txt'); do rm $f; done", True),
+    ("src/q guard.sh x.txt", 'for f in $(git ls-files src); do rm "$f"; done', True),
+    ("src/q guard.sh x.txt", "l=$(find src -name '*.txt'); rm $l", True),
+    ("src/q guard.sh x.txt", 'find src -name "*.txt" | while read a b c; do rm "$b"; done', True),
+    ("src/q other.sh x.txt", "for f in $(find src -name '*.txt'); do rm $f; done", False),
+    ("src/x", "mkdir 'src/a guard.sh'; touch 'src/a guard.sh/x'; rm $(find src -name x)", True),
+    ("src/x", 'touch "src/it\'s"; find src -type f | xargs rm', True),
+    ("src/x", "mkdir 'My Files'; for f in $(ls src/*.txt); do mv $f 'My Files'; done", False),
+    ("src/q other.sh x.txt", "find src -name '*.txt' | xargs rm -f", False),
+    ("src/q guard.sh x.txt", "find src -name '*.md' | xargs rm -f", False),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' -print0 | xargs -0 rm", False),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' | xargs -d '\\n' rm", False),
+    ("src/q guard.sh x.txt", "find src -name '*.txt' -exec rm {} +", False),
+    ("src/x", "touch 'src/q guard.sh x.txt'; find src -name '*.txt' | xargs rm", True),
+    ("src/x", "touch src/x.txt; find src -name '*.txt' | xargs rm", False),
+]
+
+
+@pytest.mark.parametrize(("name", "command", "asks"), SPLIT)
+def test_a_name_that_xargs_splits_is_each_of_its_words(project: Path, name: str, command: str, asks: bool) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).touch()
+    assert (touched(project, command) is not None) == asks
 
 
 def test_a_pattern_finds_a_protected_file_through_a_link(project: Path) -> None:

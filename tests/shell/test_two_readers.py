@@ -321,7 +321,7 @@ ANYTHING = [
     "set -- \"$(rev <<< x)\"; \"$@\"",
     "printf -v x '%d' 1; $x",
     "printf '%s' " + "a " * 300 + "| sh",
-    "x=abc; ${x:1}",
+    "x=$(cat f); ${x:1}",
     "x=abc; ${x#*b}",
     "rev <<< x | xargs -I% sh -c %",
     "eval " * 130 + "x",
@@ -383,3 +383,40 @@ def test_what_is_made_may_be_an_option_too() -> None:
     assert restricts("rm -rf:*", "rev <<< fr- | xargs rm")
     assert not restricts("rm -rf:*", "find . | xargs rm")
     assert not restricts("rm -rf:*", "rm $(mktemp)")
+
+
+@rows(
+    ("line", "matches"),
+    [
+        ("fc -s", True),
+        ("fc", True),
+        ("fc -e vi 1", True),
+        ("fc -l", False),
+        ("fc -ln -5", False),
+        ("set -H; ls", True),
+        ("set -o histexpand", True),
+        ("set -e; ls", False),
+        ("history -s git push; fc -s", True),
+        ("echo 'git push' > p.sh; bash p*", True),
+        ("echo 'git push' > p.sh; bash q*", False),
+        ("echo 'git push' > p.sh; ./p*", True),
+        ('echo "git push" > p.sh; bash "$X"', True),
+        ('curl x > p.sh; "$X" build', False),
+        ('"$X" build > p.sh; "$X" build', False),
+        ("echo 'git push' > .bashrc; HOME=$PWD bash -i", True),
+        ("echo 'git push' > .profile; env HOME=. sh -l", True),
+        ("echo 'ls' > .bashrc; bash -i", False),
+        ("echo 'git push' > .bashrc", False),
+        (": git; $_ push", True),
+        ("ls git; cd $_", False),
+        ("git subtree --prefix=x push y z", True),
+        ("git subtree -P x push y z", True),
+        ("git subtree --prefix=x pull y z", False),
+        ("git subtree", False),
+        ("printf '%s\\n' --checkpoint=1 '--checkpoint-action=exec=git push' | tar cf x -T -", True),
+        ("printf '%s\\n' a b | tar cf x -T -", False),
+        ("echo x | tar xf -", False),
+    ],
+)
+def test_what_the_line_itself_has_put_somewhere_is_run(line: str, matches: bool) -> None:
+    assert restricts("git push:*", line) is matches

@@ -11,6 +11,8 @@ from wave_agent.effects.gathering import Command, looks_like_path
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.options import Option, OptionTable, has, says, several, value_of, values_of
 from wave_agent.shell.values import Word
+from wave_agent.shell.wrappers import XARGS
+from wave_agent.shell.writes import patched
 
 HERE = Word(".")
 _NUMBERS = ("-A", "-B", "-C", "-m")
@@ -26,6 +28,8 @@ class ReadingProgram(Struct, frozen=True):
     """Options whose value is read like an operand."""
     lists: tuple[str, ...] = ()
     """Options that make it read files which no word names, but another file does."""
+    separator: str = "\0"
+    """What is between the names in such a file."""
     skip: int = 0
     """Leading operands that are not files: a pattern."""
     instead: tuple[str, ...] = ()
@@ -40,6 +44,7 @@ class ReadingProgram(Struct, frozen=True):
         options, operands = command.options(self.options)
         if has(options, *self.lists):
             command.unknown()
+            command.reads(command.listed(values_of(options, *self.lists), self.separator))
         if self.skip and any(
             one.name in _NUMBERS and one.value is not None and not one.value.text.isdigit() for one in options
         ):
@@ -84,6 +89,8 @@ def _included(options: Sequence[Option]) -> tuple[str, ...] | None:
         return None
     name = texts[0]
     other = [f"{name[:at]}[!{one}]*" for at, one in enumerate(name)]
+    if name[0] != ".":
+        other.append(".*")  # no other wildcard at the start of a name matches a dot
     return (*other, f"{name}?*", *(name[:at] for at in range(1, len(name)) if name[:at] != "."))
 
 
@@ -279,6 +286,7 @@ def _patch(command: Command) -> None:
     command.reads((*values_of(options, "-i", "--input"), *operands))
     if not has(options, "--dry-run"):
         command.unknown()
+        command.targets(patched(command.words, command.stdin))
 
 
 def _uniq(command: Command) -> None:
@@ -332,10 +340,7 @@ def _found_files(command: Command) -> None:
 
 
 def _arguments_from_file(command: Command) -> None:
-    options, operands = command.options(
-        OptionTable("adEILnPs", ("--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--replace")),
-        mixed=False,
-    )
+    options, operands = command.options(XARGS, mixed=False)
     command.reads(values_of(options, "-a", "--arg-file"))
     if operands and command.stdin is None:
         command.unknown()
@@ -409,7 +414,10 @@ FILE_READERS: Mapping[str, ReadingProgram] = {
     "hexdump": _reader("ens", files=("-f",)),
     "hd": _reader("ens", files=("-f",)),
     "strings": _reader("entTs", "--bytes", "--encoding", "--radix"),
-    "file": _reader("eFPm", "--exclude", "--separator", files=("-m", "--magic-file"), lists=("-f", "--files-from")),
+    "file": replace(
+        _reader("eFPm", "--exclude", "--separator", files=("-m", "--magic-file"), lists=("-f", "--files-from")),
+        separator="\n",
+    ),
     "iconv": _reader("ft", "--from-code", "--to-code"),
     "fold": _reader("w", "--width"),
     "column": _reader("sNlcoEHRWT", "--table-columns", "--separator", "--output-separator"),
@@ -420,7 +428,6 @@ FILE_READERS: Mapping[str, ReadingProgram] = {
     "du": ReadingProgram(OptionTable("dtBX"), files=("-X", "--exclude-from"), lists=("--files0-from",), skip=100_000),
     "yq": ReadingProgram(OptionTable("oIp"), skip=1, instead=("--from-file",), files=("--from-file",)),
     "look": ReadingProgram(skip=1),
-    "fc": ReadingProgram(lists=("-e", "-s")),
     "chmod": ReadingProgram(files=("--reference",), skip=100_000),
 }
 """All operands are read, unless the row says otherwise."""

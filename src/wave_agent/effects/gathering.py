@@ -1,7 +1,8 @@
 """Collects the effects of one call, and turns the words of a command into paths and hosts."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from posixpath import dirname, join, normpath
+from posixpath import basename, dirname, join, normpath
 
 from wave_agent.effects.hosts import normal_host
 from wave_agent.effects.overlap import may_meet
@@ -25,6 +26,7 @@ _SOCKET = lazy_regex(r"/dev/(?:tcp|udp)/([^/]+)/[^/]+")
 """Bash connects, if a redirection names one of these."""
 _BY_PROCESS = lazy_regex(r"^/proc/(?:self|thread-self|\$\$|\d+)/(?:cwd|root(?=(/)))")
 """Another name of the current directory, or of `/`."""
+_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _SUBSTITUTED = ("<(", ">(")
 _ADDRESS = lazy_regex(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/:?#\s'\"]+)")
 _DIRECTORIES = ("/", "/.", "/..")
@@ -46,6 +48,12 @@ class Gathering:
         """A wildcard may match more than it says: the line changes how Bash reads them."""
         self.assigned: set[str] = set()
         """Names of the variables that the line sets."""
+        self.remotes: dict[str, list[Word]] = {}
+        """Remotes that the line defines for git, and their addresses."""
+        self.kept: dict[str, str] = {}
+        """What the line has written to files, by name."""
+        self._not_split: set[tuple[tuple[str, ...], str]] = set()
+        """Patterns, and expressions at which names of files become words. The line itself must make no such name."""
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
         self._deletes: dict[str, None] = {}
@@ -53,14 +61,22 @@ class Gathering:
         self._runs: dict[tuple[str, ...], None] = {}
 
     def effects(self) -> Effects:
+        made = any(re.search(one, basename(path)) for _, one in self._not_split for path in self._writes)
         return Effects(
             tuple(self._reads),
             tuple(self._writes),
             tuple(self._deletes),
             tuple(self._runs),
             tuple(self._hosts),
-            self.complete,
+            self.complete and not made,
         )
+
+    def not_split(self, word: Word, directories: Sequence[str]) -> None:
+        """A path that `xargs` may split stands for what it matches if no existing file has such a name."""
+        patterns = tuple(join(as_pattern(directory), word.pattern) for directory in directories)
+        if (patterns, word.splits) not in self._not_split:
+            self._not_split.add((patterns, word.splits))
+            self.complete &= self.surroundings.splits(patterns, word.splits) is False
 
     def read(self, pattern: str) -> None:
         self._path(self._reads, pattern)
@@ -183,6 +199,24 @@ class Command:
                     if looks_like_path(part):
                         self.reads([Word(part) if part is not word.text else word])
 
+    def listed(self, lists: Iterable[Word], separator: str) -> list[Word]:
+        """The words in a file that names others: in the input, or in a file that can be looked into."""
+        found: list[str] = []
+        for one in lists:
+            if one.text in _INPUT:
+                stdin = self.stdin
+                found += stdin.text.split(separator) if stdin is not None and stdin.static else ()
+            elif one.prints is not None:
+                found += one.prints.split(separator)
+            else:
+                texts = [*map(self.surroundings.read_text, list(self.paths([one])))]
+                texts.append(self.gathering.kept.get(basename(one.text)))
+                found += (name for text in texts if text is not None for name in text.split(separator))
+        stdin = self.stdin
+        patterns = stdin.paths if stdin is not None and any(one.text in _INPUT for one in lists) else ()
+        names = (name.strip("\n") for name in found[:_MOST])
+        return [*(Word(name) for name in names if name), *(Word(path, glob=path) for path in patterns)]
+
     def hosts_in(self, text: str) -> None:
         for found in _ADDRESS.finditer(text):
             self.gathering.host(found[1])
@@ -208,10 +242,12 @@ class Command:
         for word in _as_they_may_be(words):
             if word.text in ("", "-") or word.text.startswith(_SUBSTITUTED):
                 continue
-            if not word.static and not _is_found(word):
+            if not word.static and not word.exact:
                 self.unknown()
             if not word.static and word.glob is None:
                 continue
+            if word.splits and word.exact:
+                self.gathering.not_split(word, self.directories)
             if word.text.startswith("~"):
                 self.unknown()  # the reader of the line replaces those that it knows
             pattern = _BY_PROCESS.sub(lambda found: found[1] or ".", word.pattern)
@@ -239,11 +275,6 @@ def is_directory(text: str) -> bool:
 
 def looks_like_path(text: str) -> bool:
     return ("/" in text or "." in text[:-1] or text in (".", "..")) and "://" not in text and not text.startswith("-")
-
-
-def _is_found(word: Word) -> bool:
-    """A word that stands for the results of a search, all of which its pattern matches."""
-    return word.glob == word.text and "/**" in word.text
 
 
 def _before_end(words: Sequence[Word]) -> Iterable[Word]:

@@ -16,7 +16,7 @@ from wave_agent.effects.network import address_host, reach
 from wave_agent.effects.overlap import may_meet
 from wave_agent.effects.values import ANY_HOST
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.shell.git import git_targets
+from wave_agent.shell.git import git_file_options, git_targets
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of
@@ -87,6 +87,11 @@ _READ = (
     *("--template", "--blob"),
 )
 """Options of any subcommand whose value is a file."""
+
+
+_ADDRESSES = ("--remote", "--bundle-uri")
+_REMOTE_SETTING = lazy_regex(r"remote\.(.+)\.(?:url|pushurl)", re.IGNORECASE)
+_ANOTHER_ADDRESS = lazy_regex(r"url\..+\.(?:insteadof|pushinsteadof)", re.IGNORECASE)
 
 
 class _Git:
@@ -205,7 +210,7 @@ def git(command: Command) -> None:
             command.host(ANY_HOST)
             command.hosts_in(value.text)
         name, _, address = value.text.partition("=")
-        if name.lower().endswith("proxy"):
+        if name.lower().endswith("proxy") or _REMOTE_SETTING.fullmatch(name):
             reach(command, Word(address, value.static))
     assigned = [name for name in command.gathering.assigned if name.startswith("GIT_")]
     elsewhere = has(options, "--git-dir", "--work-tree", "--namespace", "--bare", "--config-env", "-c")
@@ -218,13 +223,14 @@ def git(command: Command) -> None:
     special = has(options, *_PATHSPEC_OPTIONS) or any("PATHSPECS" in name for name in assigned)
     one = _Git(command, operands, below, special=special, elsewhere=elsewhere or bool(assigned))
     one.reads(values_of([option for option in one.options if option.name in _READ], *_READ))
+    for address in values_of([option for option in one.options if option.name in _ADDRESSES], *_ADDRESSES):
+        _reaches(one, [address])
     if has(one.options, "--pathspec-from-file"):
         command.unknown()
     if name not in COMMANDS:
         _alias(one, name, operands, options)
         return
-    if name in _WRITING:
-        command.targets(git_targets(command.words))
+    command.targets((git_targets if name in _WRITING else git_file_options)(command.words))
     _SUBCOMMANDS.get(name, _anything)(one)
 
 
@@ -232,8 +238,10 @@ _WRITING = frozenset(
     {
         *(
             "archive",
+            "bugreport",
             "bundle",
             "config",
+            "diagnose",
             "diff",
             "diff-index",
             "diff-tree",
@@ -274,6 +282,8 @@ def _anything(one: _Git) -> None:
 def _shows(one: _Git) -> None:
     """The content of files, now or in a commit."""
     one.reads(values_of(one.options, "-f", "-O"))
+    if one.name in _OF_FILES:
+        one.reads(values_of(one.options, "-S"))
     if one.name == "diff" and has(one.options, "--no-index"):
         one.reads(one.operands, tree=True)
         return
@@ -424,6 +434,10 @@ def _configures(one: _Git) -> None:
     one.reads(values_of(one.options, "-f", "--file"))
     if has(one.options, "--blob", "-e", "--edit") or one.first == "edit":
         one.command.unknown()
+    if len(one.operands) > 1 and (named := _REMOTE_SETTING.fullmatch(one.operands[0].text)):
+        one.command.gathering.remotes.setdefault(named[1], []).append(one.operands[1])
+    elif one.operands and _ANOTHER_ADDRESS.fullmatch(one.operands[0].text):
+        one.command.gathering.remotes.setdefault("*", []).append(Word(""))
     # Not `has`: it takes `--get` for a short form of `--get-regexp`.
     lists = one.first == "list" or any(option.name.startswith(_LISTS_SETTINGS) for option in one.options)
     private = any(_PRIVATE_SETTING.search(word.text) or not word.static for word in one.operands)
@@ -502,7 +516,8 @@ def _restores(one: _Git) -> None:
     """Files named, or those in which commits differ."""
     if one.name == "restore" and has(one.options, "-S", "--staged") and not has(one.options, "-W", "--worktree"):
         return  # only the index
-    certain = list(one.paths) or (one.operands if one.name == "restore" else [])
+    elsewhere = one.name == "checkout-index" and has(one.options, "--prefix")
+    certain = [] if elsewhere else list(one.paths) or (one.operands if one.name == "restore" else [])
     named = certain or [word for word in one.operands if looks_like_path(word.text)]
     for pattern in one.command.paths(named, one.below):
         one.command.gathering.write(pattern)
@@ -526,8 +541,23 @@ def _applies(one: _Git) -> None:
 
 
 def _remotes(one: _Git) -> None:
+    _defines(one)
     if [word.text for word in one.operands[:1]] in (["update"], ["show"], ["prune"], ["set-head"]):
         _reaches(one, one.operands[1:2])
+
+
+_REMOTE_OPTIONS = OptionTable("tm", ("--track", "--master", "--mirror"))
+
+
+def _defines(one: _Git) -> None:
+    """`git remote add NAME ADDRESS`, for the commands that follow. With `-f`, it is fetched from at once."""
+    texts = [word.text for word in one.operands]
+    if texts[:1] in (["add"], ["set-url"]):
+        _, operands = read(one.operands, _REMOTE_OPTIONS, mixed=True)
+        for address in operands[1:]:
+            one.command.gathering.remotes.setdefault(operands[0].text, []).append(address)
+        if has(one.options, "-f", "--fetch"):
+            _reaches(one, operands[1:2])
 
 
 def _fetches(one: _Git) -> None:
@@ -564,6 +594,8 @@ def _reaches(one: _Git, address: Sequence[Word]) -> None:
     text = address[0].text if address else ""
     if has(one.options, "--all", "--multiple", "--recurse-submodules"):
         one.command.host(ANY_HOST)
+    if not _is_address(text) and _reaches_defined(one, text):
+        return
     if not _is_address(text):
         found = one.command.surroundings.git_remote(text, one.directory())
         if found is None:
@@ -578,6 +610,16 @@ def _reaches(one: _Git, address: Sequence[Word]) -> None:
         one.command.host(host)
     else:
         one.reads([Word(text.removeprefix("file://"))], tree=True)
+
+
+def _reaches_defined(one: _Git, name: str) -> bool:
+    """Reaches the remotes that the line has defined: the one of this name, or any of them. Says whether that is all."""
+    remotes = one.command.gathering.remotes
+    for own in remotes.get(name) or [address for each in remotes.values() for address in each]:
+        host = address_host(own.text) if own.text else ANY_HOST
+        if host is not None:
+            one.command.host(host)
+    return name in remotes
 
 
 def _instead(one: _Git, address: str) -> str:

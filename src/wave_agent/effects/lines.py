@@ -5,7 +5,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from wave_agent.effects.gathering import Command, Gathering
-from wave_agent.effects.network import proxies_in
+from wave_agent.effects.network import names_a_host, proxies_in
 from wave_agent.effects.programs import PROGRAMS, matters, note
 from wave_agent.effects.project_scripts import run_file
 from wave_agent.effects.surroundings import Surroundings
@@ -74,7 +74,8 @@ class _Reading:
             self.gathering.read("/**")
             self.gathering.write("/**")
         self.gathering.assigned.update(parsed.assignments)
-        if any(name.lower().endswith("_proxy") for name in parsed.assignments):
+        self.gathering.kept.update(parsed.kept)
+        if any(map(names_a_host, parsed.assignments)):
             for host in proxies_in(text):
                 self.gathering.host(host)
         for pattern in parsed.redirected_from:

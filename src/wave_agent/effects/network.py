@@ -1,14 +1,15 @@
 """Programs that reach other machines: which of their words name them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from wave_agent.effects.gathering import Command
 from wave_agent.effects.values import ANY_HOST
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.shell.options import Option, OptionTable, has, values_of
+from wave_agent.shell.options import Option, OptionTable, has, read, values_of
 from wave_agent.shell.values import Word
 
 _SCHEME = lazy_regex(
@@ -86,10 +87,26 @@ def _curl(command: Command) -> None:
     command.reads(value for value in cookies if "=" not in value.text)
     for value in values_of(options, "--connect-to", "--resolve"):
         _instead(command, value)
+    for text in _told(command, values_of(options, "-K", "--config")):
+        for found in _CURL_CONFIG.finditer(text):
+            reach(command, Word(found[1]))
     if has(options, *_CURL_ELSEWHERE, "-n", "--netrc", "--netrc-optional", "-L", "--location", "--location-trusted"):
         command.unknown()
     if not operands and not has(options, "--url", "--version", "-V", "--help", "-h"):
         command.unknown()
+
+
+_CURL_CONFIG = re.compile(
+    r"""^\s*-*(?:url|proxy|preproxy|socks\w*|doh-url)\s*[=:\s]\s*["']?([^"'\s]+)""", re.MULTILINE | re.IGNORECASE
+)
+
+
+def _told(command: Command, lists: Sequence[Word]) -> list[str]:
+    """Lines of files that hosts are in. What they say when the command runs may be something else."""
+    known = command.stdin is not None and command.stdin.static and all(one.text == "-" for one in lists)
+    if lists and not known:
+        command.host(ANY_HOST)
+    return [word.text for word in command.listed(lists, "\n")]
 
 
 def _instead(command: Command, value: Word) -> None:
@@ -100,16 +117,32 @@ def _instead(command: Command, value: Word) -> None:
             reach(command, Word(one, value.static))
 
 
+def names_a_host(variable: str) -> bool:
+    """Whether programs reach the host in this variable."""
+    return variable.lower().endswith("_proxy") or _SERVER_NAME.fullmatch(variable) is not None
+
+
 def proxies_in(text: str) -> Iterator[str]:
-    """The hosts of the proxies that `name=address` sets, for wget or in the environment."""
+    """The hosts of the proxies and servers that `name=address` sets, for wget or in the environment."""
+    for found in _SERVER.finditer(text):
+        for address in re.split(r"[,|]", found[1]):
+            if "://" in address and not address.startswith(_LOCAL_SOCKETS):
+                yield from proxies_in(f"http_proxy={address}")
     for found in _PROXY.finditer(text):
         scheme = _SCHEME.match(found[1])
         named = _HOST.match(found[1][scheme.end() :].lstrip("/") if scheme is not None else found[1])
         yield ANY_HOST if named is None or _BUILT.search(named[1].strip("[]")) else named[1]
 
 
+_LOCAL_SOCKETS = ("unix:", "npipe:", "fd:")
+_SERVERS = r"(?:DOCKER|CONTAINER|BUILDKIT)_HOST|GOPROXY|npm_config_registry|(?:PIP|UV)_\w*(?:INDEX|URL)\w*"
+_SERVER_NAME = lazy_regex(_SERVERS)
+_SERVER = lazy_regex(rf"""\b(?:{_SERVERS})\s*=\s*["']?([^\s"';&]+)""")
 _PROXY = re.compile(r"""\b(?:https?|ftp|all|rsync)_proxy\s*=\s*["']?([^\s"';&|]+)""", re.IGNORECASE)
-_WGET_FILES = ("--post-file", "--body-file", "--ca-certificate", "--certificate", "--private-key", "--load-cookies")
+_WGET_FILES = (
+    *("--post-file", "--body-file", "--ca-certificate", "--certificate", "--private-key", "--load-cookies", "--config"),
+    *("--crl-file", "--pinnedpubkey", "--random-file", "--egd-file"),
+)
 _WGET = OptionTable(
     "oOaPieBtTwQUlADRIX",
     (
@@ -126,6 +159,10 @@ def _wget(command: Command) -> None:
     for address in operands:
         reach(command, address)
     command.reads(values_of(options, *_WGET_FILES, "-i", "--input-file"))
+    for line in _told(command, values_of(options, "-i", "--input-file")):
+        reach(command, Word(line.strip()))
+    if has(options, "--config"):
+        command.host(ANY_HOST)
     for value in values_of(options, "-e", "--execute"):
         for host in proxies_in(value.text):
             command.host(host)
@@ -138,16 +175,35 @@ _SFTP = OptionTable("BbcDFiJloPRSsX")
 
 
 def _ssh(command: Command) -> None:
-    options, operands = command.options(_SFTP if command.name == "sftp" else _SSH, mixed=False)
-    _log_in(command, operands[:1], options)
+    table = _SFTP if command.name == "sftp" else _SSH
+    options, operands = command.options(table, mixed=False)
+    more, _ = read(operands, table)  # they may also follow the host
+    _log_in(command, operands[:1], [*options, *more])
 
 
 def _log_in(command: Command, names: Iterable[Word], options: list[Option]) -> None:
     """A name without a dot may be an alias in the settings of ssh, which may also say what else runs."""
     command.reads(values_of(options, "-i", "-F"))
     command.unknown()
-    for one in (*names, *values_of(options, "-J")):
+    for one in names:
         reach(command, one)
+    _on_the_way(command, options)
+
+
+def _on_the_way(command: Command, options: Sequence[Option]) -> None:
+    """Hosts that options of ssh name: `-J`, `-o HostName=…`."""
+    named = values_of(options, "-J")
+    for value in values_of(options, "-o"):
+        if found := _SSH_HOST.fullmatch(value.text):
+            named.append(Word(found[1], value.static))
+    for value in named:
+        for one in value.text.split(","):
+            if one.strip().lower() != "none":
+                reach(command, Word(_SSH_SCHEME.sub("", one.strip(" \"'")), value.static))
+
+
+_SSH_HOST = lazy_regex(r"\s*(?:HostName|ProxyJump)\s*[=\s]\s*(.*)", re.IGNORECASE | re.DOTALL)
+_SSH_SCHEME = lazy_regex(r"^ssh://")
 
 
 def _copy_between(command: Command) -> None:
@@ -168,6 +224,7 @@ def _copy_between(command: Command) -> None:
             command.unknown()
     else:
         command.reads(values_of(options, "-i", "-F"))
+        _on_the_way(command, options)
 
 
 _RSYNC_FILES = ("--password-file", "--exclude-from", "--include-from", "--files-from", "--read-batch")
@@ -203,6 +260,63 @@ def _named(command: Command) -> None:
         reach(command, word)
     if not words and not {"-l", "--listen", "-h", "--help"} & set(command.texts):
         command.host(ANY_HOST)
+
+
+def _scans_keys(command: Command) -> None:
+    """`ssh-keyscan -f FILE`"""
+    options, operands = command.options(OptionTable("fOpTt"))
+    lines = _told(command, values_of(options, "-f"))
+    for text in (*(word.text for word in operands), *(word for line in lines for word in re.split(r"[\s,]+", line))):
+        if text:
+            reach(command, Word(text))
+    if lines or not operands:
+        command.unknown()
+
+
+def _secure(command: Command) -> None:
+    """`openssl s_client`: of its options and operands, each may be a host. Other subcommands read files."""
+    if not command.texts or command.texts[0] not in _SECURE:
+        return
+    named = False
+    for before, word in pairwise(command.arguments):
+        option = f"-{before.text.lstrip('-')}" if before.text.startswith("-") else ""
+        if option in _SECURE_HOSTS or (word is command.arguments[-1] and not word.text.startswith("-") and not option):
+            named = True
+            reach(command, word)
+    if not named:
+        command.host(ANY_HOST)
+
+
+_SECURE = ("s_client", "s_time", "ocsp", "cmp", "tsget")
+_SECURE_HOSTS = ("-connect", "-host", "-proxy", "-url", "-server", "-xmpphost", "-tlsproxy")
+
+
+def _logs(command: Command) -> None:
+    """`logger` writes to the log of the system, or sends it to a server."""
+    options, _ = command.options(
+        OptionTable("fnpPtuS", ("--file", "--server", "--priority", "--port", "--tag", "--socket", "--size", "--msgid"))
+    )
+    command.reads(values_of(options, "-f", "--file"))
+    for value in values_of(options, "-n", "--server"):
+        reach(command, value)
+    command.unknown()
+
+
+def _debugs(command: Command) -> None:
+    """`gdb -ex 'target remote HOST:PORT'`"""
+    text = " ".join((*command.texts, *([command.stdin.text] if command.stdin is not None else [])))
+    for found in _DEBUGGED.finditer(text):
+        address = _TRANSPORT.sub("", found[1])
+        if not address.startswith(("|", "/")):
+            reach(command, Word(address))
+    command.reads_like_paths(command.arguments)
+    command.unknown()
+
+
+_DEBUGGED = lazy_regex(
+    r"(?:target\s+(?:extended-|async-)?remote|gdb-remote|process\s+connect|platform\s+connect)\s+([^\s'\"]+)"
+)
+_TRANSPORT = lazy_regex(r"^(?:tcp[46]?|udp[46]?|connect):(?://)?")
 
 
 def _dig(command: Command) -> None:
@@ -304,6 +418,14 @@ def _containers(command: Command) -> None:
     """`docker pull registry.example.com/image`; without a host it is Docker Hub."""
     words = [word for word in command.arguments if not word.text.startswith("-")]
     command.unknown()
+    options, rest = command.options(OptionTable("Hcl", ("--host", "--context", "--url", "--connection")), mixed=False)
+    engines = [value.text for value in values_of(options, "-H", "--host", "--url")]
+    for text in (*engines, command.surroundings.variables.get("DOCKER_HOST", "")):
+        for host in proxies_in(f"DOCKER_HOST={text}"):
+            command.host(host)
+    if has(options, "-c", "--context", "--connection"):
+        command.host(ANY_HOST)
+    words = words if len(rest) == len(command.arguments) else [word for word in rest if not word.text.startswith("-")]
     command.reads_like_paths(word for word in command.arguments if "/" not in word.text or word.text[0] in "/.-~")
     if not words or words[0].text in _ENGINE_OFFLINE:
         return
@@ -325,12 +447,16 @@ NETWORK: Mapping[str, Callable[[Command], None]] = {
     **dict.fromkeys(
         (
             *("nc", "ncat", "netcat", "telnet", "ping", "ping6", "traceroute", "tracepath", "mtr", "ftp", "tftp"),
-            *("whois", "ssh-keyscan", "fping", "nmap", "http", "https", "xh", "w3m", "lynx", "links", "elinks"),
+            *("whois", "fping", "nmap", "http", "https", "xh", "w3m", "lynx", "links", "elinks"),
         ),
         _named,
     ),
     **dict.fromkeys(("dig", "host", "nslookup", "drill", "getent"), _dig),
     "curl": _curl,
+    "ssh-keyscan": _scans_keys,
+    "openssl": _secure,
+    "logger": _logs,
+    **dict.fromkeys(("gdb", "lldb"), _debugs),
     "wget": _wget,
     "socat": _socat,
 }

@@ -84,6 +84,15 @@ def _made_somewhere(command: Command) -> None:
             command.writes(Word(f"{place.pattern}/{form}", place.static, f"{place.pattern}/{form}") for form in forms)
 
 
+def _history(command: Command) -> None:
+    """`-r` and `-n` read a file, which can then be shown. Without an operand it is the one that HISTFILE names."""
+    options, operands = command.options(OptionTable("d"))
+    if has(options, "-r", "-n", "-a", "-w"):
+        command.reads(operands if has(options, "-r", "-n") else ())
+        if not operands:
+            command.unknown()
+
+
 def _parts(command: Command) -> None:
     """`split` and `csplit` have a usual prefix."""
     options, operands = command.options(OptionTable("abCflnt", ("--prefix", "--suffix-format")))
@@ -113,7 +122,8 @@ def _tar(command: Command) -> None:
         "fCTXbgHKLNVIF",
         (
             *("--file", "--directory", "--files-from", "--exclude-from", "--exclude", "--transform"),
-            *("--strip-components", "--listed-incremental", "--use-compress-program", "--to-command"),
+            *("--strip-components", "--listed-incremental", "--use-compress-program", "--to-command", "--add-file"),
+            "--xform",
         ),
     )
     command.words = tuple(unbundled(command.words, table))
@@ -122,13 +132,19 @@ def _tar(command: Command) -> None:
         command.reads(values_of(options, "-f", "--file"))
     else:
         below = values_of(options, "-C", "--directory")
+        lists = values_of(options, "-T", "--files-from")
+        operands = [
+            *operands,
+            *values_of(options, "--add-file"),
+            *command.listed(lists, "\0" if has(options, "--null") else "\n"),
+        ]
         for inside in below or [None]:
             for pattern in list(command.paths(operands, inside)):
                 command.gathering.read(pattern)
                 command.gathering.read(f"{pattern}/**")
     # Some of these are flags in other versions of tar, and what follows is then a file.
     command.reads(values_of(options, "-X", "--exclude-from", "-T", "--files-from", "-H", "-L", "-N", "-V", "-K", "-b"))
-    if has(options, "-T", "--files-from", "-P", "--absolute-names", "--transform"):
+    if has(options, "-T", "--files-from", "-P", "--absolute-names", "--transform", "--xform"):
         command.unknown()
 
 
@@ -197,7 +213,7 @@ def matters(name: str) -> bool:
 _WRITTEN = """
     tee mkdir mkfifo mknod rmdir unlink touch truncate shred rm rimraf trash trash-put chmod chown chgrp chattr setfacl
     cp install ln dd sort uniq split csplit gzip gunzip xz unxz bzip2 bunzip2 zstd unzstd lzma uncompress compress unzip
-    zip patch curl wget find history scp rsync openssl ed nano emacs ex vi vim nvim tar
+    zip patch curl wget find history scp ssh rsync openssl ed nano emacs ex vi vim nvim tar
 """
 _ALSO_WRITTEN = """
     script cc gcc g++ c++ clang clang++ ld as rustc pandoc dot ssh-keygen perl ruby scalar
@@ -232,6 +248,7 @@ def _table() -> Mapping[str, tuple[Part, ...]]:
     add(("git",), git)
     add(("tar", "bsdtar", "gtar"), _tar)
     add(("mktemp",), _made_somewhere)
+    add(("history",), _history)
     add(_WRITTEN.split(), _written)
     add(_COMPRESSORS.split(), _compressed)
     add(("mv",), _moved)

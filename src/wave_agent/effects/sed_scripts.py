@@ -28,6 +28,8 @@ _REGEX = lazy_regex(r"(?>(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?>(?:\[([:.=])(?>(?:(?!\1
 _AFTER = ("", ";", "\n", "}", " ", "#")
 """What may follow a command on its line."""
 _ANY_FILE = lazy_regex(r"(?<![A-Za-z])[gpiImMe0-9]*([rRwW])(?=[ \t]*+([^\n;}]*[^\s;}])([^\n]*))")
+_RUNS = lazy_regex(r"(?<![A-Za-z])e[ \t]+([^\n]+)|s([^\w\s\\])(?:(?!\2)[^\\\n]|\\.)*+\2((?:(?!\2)[^\\\n]|\\.)*+)\2\w*e")
+"""`e COMMAND`, and `s/…/COMMAND/e`."""
 _MOST_GUESSED = 32
 
 
@@ -36,6 +38,8 @@ class SedScript(Struct, frozen=True):
     writes: tuple[str, ...] = ()
     understood: bool = True
     """False: there may be more, or it runs something."""
+    runs: tuple[str, ...] = ()
+    """Lines that it may give to a shell."""
 
 
 class _NotUnderstoodError(Exception):
@@ -48,11 +52,13 @@ def read_sed_script(text: str) -> SedScript:
         scanner.run()
     except _NotUnderstoodError:
         scanner.understood = False
+    runs: list[str] = []
     if not scanner.understood:
+        runs = [found[1] or found[3] for found in islice(_RUNS.finditer(text), _MOST_GUESSED)]
         for found in islice(_ANY_FILE.finditer(text), _MOST_GUESSED):
             kind = scanner.reads if found[1] in "rR" else scanner.writes
             kind += [found[2], f"{found[2]}{found[3]}"]
-    return SedScript(_each_once(scanner.reads), _each_once(scanner.writes), scanner.understood)
+    return SedScript(_each_once(scanner.reads), _each_once(scanner.writes), scanner.understood, _each_once(runs))
 
 
 def _each_once(names: list[str]) -> tuple[str, ...]:

@@ -34,6 +34,10 @@ def _no_names(_directory: str) -> Sequence[str]:
     return ()
 
 
+def _not_searched(_patterns: Sequence[str], _expression: str) -> bool | None:
+    return None
+
+
 def _no_links(pattern: str) -> Sequence[str] | None:
     return (pattern,)
 
@@ -65,5 +69,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     contains the link's target."""
     option_names: Callable[[str], Sequence[str]] = _no_names
     """Names in a directory that start with `-`: a wildcard may turn them into options."""
+    splits: Callable[[Sequence[str], str], bool | None] = _not_searched
+    """Whether a file that one of these absolute patterns matches has a name in which something matches an expression,
+    or that starts with `-`: who prints it, and who reads that as words, then do not speak of the same file."""
     find_program: Callable[[str], str | None] = _no_program
     """The absolute path that PATH has for a name, with links resolved. Only `only_reads` asks for it."""

@@ -50,6 +50,9 @@ def sed(command: Command) -> None:
     lengths = values_of(options, "-l", "--line-length")
     if files or not certain or not found.understood or not all(value.text.isdigit() for value in lengths):
         command.unknown()
+    for line in found.runs:
+        for directory in command.directories:
+            command.script(line, "sed", directory)
     if not certain or any(word.glob is not None for word in code):
         rest = [*rest, *code]
     command.reads((*rest, *files, *map(Word, found.reads)))
@@ -84,11 +87,16 @@ def awk(command: Command) -> None:
     if elsewhere or awk_acts(text) or has(options, "--profile", "--dump-variables", "--debug", "--pretty-print"):
         command.unknown()
     _awk_strings(command, text)
+    if names := set(_AWK_WRITES_TO.findall(text)):
+        given = (word for word in (*values_of(options, "-v", "--assign"), *rest) if _ASSIGNMENT.fullmatch(word.text))
+        parts = ((word, *word.text.partition("=")) for word in given)
+        command.writes(Word(value, word.static) for word, name, _, value in parts if name in names)
     command.reads(values_of(options, "-f", "--file"))
     command.reads(word for word in rest if not _ASSIGNMENT.fullmatch(word.text))
 
 
 _AWK_WRITES = lazy_regex(r'>>?\s*"([^"\\]+)"')
+_AWK_WRITES_TO = lazy_regex(r">>?\s*\(?\s*([A-Za-z_]\w*)")
 _AWK_READS = lazy_regex(r'<\s*"([^"\\]+)"')
 _AWK_RUNS = lazy_regex(r'\|&?\s*"([^"\\]+)"|"([^"\\]+)"\s*\|&?\s*getline|\bsystem\s*\(\s*"([^"\\]+)"')
 _AWK_SOCKET = lazy_regex(r'"/inet[46]?/\w+/\w+/([^"/]+)/\w+"')

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.permissions.git.repository import Git, GitUnknownError
 from wave_agent.permissions.git.ruled_files import PATIENCE, RuledFiles
+from wave_agent.permissions.split_names import names_that_split
 from wave_agent.rules.rule import Places, Rule
 from wave_agent.rules.touched import literal
 from wave_agent.shell.values import escape
@@ -63,6 +64,7 @@ class CommandSurroundings:
             is_there=os.path.lexists,
             behind=behind,
             option_names=option_names,
+            splits=splits,
             find_program=lambda name: find_program(name, variables),
         )
 
@@ -150,6 +152,12 @@ def behind(pattern: str) -> Sequence[str] | None:
         return None
     matching = list(islice(glob.iglob(pattern), _MOST_BEHIND + 1))
     return None if len(matching) > _MOST_BEHIND else [escape(resolve_or_keep(one)) for one in matching]
+
+
+def splits(patterns: Sequence[str], expression: str) -> bool | None:
+    """Whether the name of an existing file becomes several words. None: too many to look at."""
+    found = names_that_split(patterns, expression)
+    return None if found is None else bool(found)
 
 
 def option_names(directory: str) -> Sequence[str]:

@@ -9,12 +9,13 @@ from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.hooks.execution import HookKind
 from wave_agent.hooks.named_files import hook_files
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.shell.values import Reach, WriteTarget, escape
+from wave_agent.shell.values import Reach, Splitting, WriteTarget, escape
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.system.real_files import identity, is_below, resolve_or_keep
 
@@ -119,6 +120,8 @@ class ProtectedPaths(Struct, frozen=True):
 
     def touched(self, write: WriteTarget) -> str | None:
         """The protected path that a command would change, existing or not."""
+        if write.splits is not None and (found := self._from_words(write, write.splits)) is not None:
+            return found
         if "\0" in write.pattern or (write.removes and self._is_cache(write.pattern)):
             return None
         plain = _plain(write.pattern)
@@ -133,6 +136,23 @@ class ProtectedPaths(Struct, frozen=True):
         if write.reach is Reach.NAMED:
             return self._named(plain)
         return self.find(plain) or self._around(plain, write) or self._package(plain, write.reach)
+
+    def _from_words(self, write: WriteTarget, splits: Splitting) -> str | None:
+        """A protected path that is a part of an existing file's name: `xargs` splits names at blanks."""
+        from wave_agent.permissions.split_names import names_that_split  # lazy: few lines need it
+
+        names = names_that_split([write.pattern], splits.expression, most=_MOST_SPLIT)
+        if names is None:
+            return write.pattern
+        for name in names:
+            inside = os.path.relpath(name, splits.directory)
+            if re.search(r"['\"\\]", name) or not os.path.isabs(splits.directory):
+                return name
+            for word in inside.split():
+                one = replace(write, pattern=escape(os.path.join(splits.directory, word)), splits=None)
+                if (found := self.touched(one)) is not None:
+                    return found
+        return None
 
     def _is_cache(self, pattern: str) -> bool:
         """Python's compiled files, which it recreates: without them a hook runs as before."""
@@ -242,6 +262,8 @@ def _inside(directory: str) -> list[str]:
 _MOST_MATCHES = 1000
 _MOST_ENTRIES = 10_000
 """Limit on the directories a pattern is compared with."""
+_MOST_SPLIT = 500_000
+"""Limit on the entries among which names that are split are looked for."""
 _CACHE = "__pycache__"
 _COMPILED = (".pyc", ".pyo")
 _LARGEST_POINTER = 4096

@@ -9,7 +9,7 @@ from wave_agent.shell.git_runs import GIT
 from wave_agent.shell.options import OptionTable, has, read, says, value_of, values_of
 from wave_agent.shell.readers import named_by
 from wave_agent.shell.targets import Target
-from wave_agent.shell.values import Reach, Word
+from wave_agent.shell.values import Placed, Reach, Word
 
 _CONFIG = OptionTable("f", ("--file", "--blob", "--type", "--default", "--value", "--comment"))
 _READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color", "--get-colorbool")
@@ -25,6 +25,7 @@ def git_targets(words: Sequence[Word]) -> Iterator[Target]:
         return
     below = value_of(options, "-C")
     name = operands[0].text
+    yield from git_file_options(words)
     if name == "config":
         yield from _git_config(operands, below, value_of(options, "--git-dir"))
     elif name == "remote":
@@ -35,6 +36,44 @@ def git_targets(words: Sequence[Word]) -> Iterator[Target]:
     elif name not in _READING_COMMANDS:
         found = (target for word in operands[1:] for target in named_by(word))
         yield from (Target(target.word, target.reach, below=below) for target in found)
+
+
+_FILE_OPTIONS = ("--output", "--export-marks", "--export-pack-edges", "--filter-to")
+_DIRECTORY_OPTIONS = ("--output-directory", "--separate-git-dir")
+_NAMED_OPTIONS = OptionTable("", (*_FILE_OPTIONS, *_DIRECTORY_OPTIONS, "--prefix", "--file"))
+
+
+def git_file_options(words: Sequence[Word]) -> Iterator[Target]:
+    """Files and directories that options name, of any subcommand: many take those of `git diff`."""
+    options, operands = read(words, GIT)
+    if len(operands) < 2:
+        return
+    below, name = value_of(options, "-C"), operands[0].text
+    own, _ = read(operands, _NAMED_OPTIONS, mixed=True)
+    yield from (Target(word, below=below) for word in values_of(own, *_FILE_OPTIONS))
+    directories = values_of([option for option in own if option.name != "--output"], *_DIRECTORY_OPTIONS)
+    yield from (Target(word, Reach.TREE, below=below) for word in directories)
+    if name == "checkout-index":
+        for word in values_of(own, "--prefix"):
+            glob = None if word.text.endswith("/") else f"{word.pattern}*"
+            yield Target(Word(word.text, word.static, glob), Reach.TREE, below=below)
+    elif name.startswith("credential-"):
+        yield from (Target(word, below=below) for word in values_of(own, "--file"))
+    if name in _CHANGE_WORK_TREE:
+        yield from (Target(word, Reach.TREE, below=below) for word in values_of(options, "--work-tree"))
+
+
+_CHANGE_WORK_TREE = frozenset(
+    {
+        *("am", "apply", "checkout", "checkout-index", "cherry-pick", "clean", "merge", "mv", "pull", "read-tree"),
+        *("rebase", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule", "switch"),
+    }
+)
+
+
+def changes_work_tree(command: Placed) -> bool:
+    _, operands = read(command.words, GIT)
+    return bool(operands) and operands[0].text in _CHANGE_WORK_TREE
 
 
 _READING_COMMANDS = frozenset(
@@ -132,7 +171,9 @@ def _init(operands: Sequence[Word], below: Word | None) -> Iterator[Target]:
 
 _SUBCOMMANDS: Mapping[str, _Writer] = {
     **dict.fromkeys(("rm", "mv"), _paths),
-    **dict.fromkeys(("archive", "diff", "diff-index", "diff-tree", "format-patch", "log", "show"), _output),
+    **dict.fromkeys(
+        ("archive", "bugreport", "diagnose", "diff", "diff-index", "diff-tree", "format-patch", "log", "show"), _output
+    ),
     **dict.fromkeys(("clone", "submodule", "worktree"), _new_directory),
     "bundle": _bundle,
     "checkout": _checkout,

@@ -72,7 +72,13 @@ def _alias(name: str, value: str, operands: Sequence[Word]) -> Iterator[Inner]:
         yield Tail((Word("git"), *means, *operands[1:]))
 
 
+_SUBTREE = OptionTable("Pmb", ("--prefix", "--message", "--branch", "--annotate", "--onto"))
+
+
 def _same(operands: Sequence[Word]) -> Iterator[Inner]:
+    if operands[0].text == "subtree":
+        _, rest = read(operands, _SUBTREE, mixed=True)
+        operands = [operands[0], *rest]
     texts = tuple(word.text for word in operands[:2])
     for end in range(1, len(texts) + 1):
         if texts[:end] in SAME_AS:

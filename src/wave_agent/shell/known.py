@@ -1,17 +1,20 @@
 """What a line says about the values of its variables, and about names it defines."""
 
 import re
+import string
 from collections.abc import Mapping, Sequence
+from posixpath import commonprefix
 from typing import TYPE_CHECKING
 
+from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import variable_runs
 from wave_agent.shell.effort import spend
 from wave_agent.shell.options import OptionTable, read, value_of
 from wave_agent.shell.printing import PRINTING, printed
 from wave_agent.shell.runs import Inner
 from wave_agent.shell.sources import REPORTING
-from wave_agent.shell.values import ValueOrigin, Word
-from wave_agent.shell.words import ANYTHING, MADE, Made, Pattern, known_words, source
+from wave_agent.shell.values import ValueOrigin, Word, escape
+from wave_agent.shell.words import ANYTHING, HOLDS_THE_LINE, MADE, Made, Pattern, Several, Split, known_words, source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +30,9 @@ class Known:
     """What a line defines. If a variable may have several values, all of them are stored."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        self.values: dict[str, tuple[str, ...]] = {name: (value,) for name, value in variables.items()}
+        self.values: dict[str, tuple[str, ...]] = {
+            name: (value,) for name, value in variables.items() if name not in HOLDS_THE_LINE
+        }
         self.assigned: set[str] = set()
         self.aliases: dict[str, tuple[Word, ...]] = {}
         self.copies: dict[str, list[Word]] = {}
@@ -37,6 +42,8 @@ class Known:
         """Bodies of functions, by name."""
         self.runs: dict[Inner, None] = {}
         """What other programs run because of a value."""
+        self._references: dict[tuple[str, str], None] = {}
+        """Names that stand for other variables."""
         self.remade = False
         """A command was redefined in an unknown way."""
         self.complete = True
@@ -59,6 +66,9 @@ class Known:
             names = [*node.children_by_field_name("variable"), *node.children_by_field_name("name")]
             for name in map(source, names):
                 self._define(node, name)
+        for name, other in (*self._references, *(pair[::-1] for pair in self._references)):
+            for text in self.values.get(other, ()):
+                self.learn(name, text)
 
     def _match(self, node: "Node") -> None:
         """`[[ text =~ expression ]]`: the match is the text, or a part of it."""
@@ -78,14 +88,34 @@ class Known:
         if node.type == "variable_assignment":
             self.assigned.add(array)
         if _is_reference(node):
-            self.learn(name, ANYTHING)
+            self._refer(node, name)
+            return
         adds = any(child.type == "+=" for child in node.children)
         for value in node.children_by_field_name("value"):
             before = self.values.get(f"{name}[@]" if value.type == "array" else name, ()) if adds else ()
+            if node.type == "for_statement":
+                self._each(name, value)
+                continue
             self._assign(name, value, before[-_MOST_ADDED_TO:])
             if bracket:
                 self._assign(array, value, ())
                 self._assign(f"{array}[@]", value, tuple(f"{one} " for one in self.values.get(f"{array}[@]", ())))
+
+    def _each(self, name: str, value: "Node") -> None:
+        """`for name in value`: one word after another."""
+        for fields in known_words(value, self.values):
+            for word in fields:
+                self._give(name, [word], ())
+
+    def _refer(self, node: "Node", name: str) -> None:
+        """`declare -n name=other`: the values of one are those of the other."""
+        for value in node.children_by_field_name("value"):
+            for fields in known_words(value, self.values):
+                other = fields[0].text.partition("[")[0] if fields and fields[0].static else ""
+                if _NAME.fullmatch(other):
+                    self._references[name, other] = None
+                else:
+                    self.learn(name, MADE)
 
     def define(self, function: str) -> None:
         self.functions.add(function)
@@ -94,9 +124,10 @@ class Known:
     def _assign(self, name: str, value: "Node", before: tuple[str, ...]) -> None:
         parts = value.named_children if value.type == "array" else [value]
         each = [known_words(part, self.values) for part in parts]
+        keyed = value.type == "array" and any(_KEY.match(source(part)) for part in parts)
         for fields in (fields for readings in each for fields in readings):
-            self._give(name, fields, before)
-        if value.type == "array":
+            self._give(name, [_without_key(word) for word in fields] if keyed else fields, before)
+        if value.type == "array" and not keyed:
             first = [word for readings in each for word in readings[0]]
             self.list_of(name, first)
             for one in before:
@@ -138,11 +169,19 @@ class Known:
         if len(text) > _LONGEST_VALUE:
             self.complete = False
         elif not any(text == one and type(text) is type(one) for one in known):
-            self.values[name] = (*known, text)[-MOST_VALUES:]
+            known = (*known, text)
+            self.values[name] = known if len(known) <= MOST_VALUES else (either(*known[:2]), *known[2:])
         if name == "BASH_ARGV0":
             self.learn("0", text)
         if name == "IFS":
             self.complete = False  # words are split at other characters than blanks
+
+    def last_word(self, words: Sequence[Word]) -> None:
+        """`$_` is the last word of the command before, which may be on the line before, or the end of a loop."""
+        word = words[-1]
+        self.learn("_", MADE if words[0].text in _SETS_LAST_WORD else value(word))
+        if word.glob is not None:
+            self.learn("_", pattern(word))
 
     def set_arguments(self, arguments: Sequence[Word]) -> None:
         """`$0`, `$1` and so on."""
@@ -153,7 +192,7 @@ class Known:
         made = any(word.origin is ValueOrigin.MADE for word in arguments[1:])
         for name in "@*":
             self.learn(name, MADE if made else " ".join(word.text for word in arguments[1:]))
-            for word in arguments[1:MOST_VALUES]:
+            for word in arguments[1:]:
                 if word.glob is not None:
                     self.learn(name, pattern(word))
 
@@ -189,7 +228,7 @@ class Known:
         array = value_of(options, "-a") if command[0].text == "read" else Word(names[0])
         if stdin is None or not stdin.static:
             unknown = MADE if stdin is not None and stdin.origin is ValueOrigin.MADE else ANYTHING
-            paths = [unknown] if stdin is None else [unknown, *map(Pattern, stdin.paths)]
+            paths = [unknown] if stdin is None else [unknown, *map(Split, stdin.paths)]
             for name in [*names, *([array.text, f"{array.text}[@]"] if array else [])]:
                 for path in paths:
                     self.learn(name, path)
@@ -197,11 +236,36 @@ class Known:
         if array is not None:
             parts = stdin.text.split() if command[0].text == "read" else stdin.text.splitlines()
             self.list_of(array.text, [Word(text) for text in parts])
-        for line in stdin.text.splitlines()[:MOST_VALUES]:
+        for line in stdin.text.splitlines():
             for name, text in zip(names, line.split(maxsplit=len(names) - 1), strict=False):
                 self.learn(name, text)
 
 
+def either(one: str, other: str) -> Pattern:
+    """One of two values, as a pattern: what stands for those that are too many to be stored."""
+    patterns = [each if isinstance(each, Pattern) else escape(each) for each in (one, other)]
+    if any(isinstance(each, Made) for each in (one, other)) or ".." in "".join(patterns):
+        return MADE
+    if ANYTHING in patterns or patterns[0][:1] != patterns[1][:1] == "/" or patterns[1][:1] != patterns[0][:1] == "/":
+        return ANYTHING if ANYTHING in patterns else MADE
+    start = _WILD.split(commonprefix(patterns), maxsplit=1)[0]
+    rest = [each[len(start) :] for each in patterns]
+    known = all(not isinstance(each, Pattern) or isinstance(each, Several) for each in (one, other))
+    special = any(_SPECIAL.search(each) for each in (one, other) if not isinstance(each, Pattern))
+    kind = Pattern if special or not known else Several
+    if any("/" in each for each in rest):
+        return kind(f"{start[: start.rfind('/') + 1]}**")
+    ends = commonprefix([each[::-1] for each in rest])[::-1]
+    return kind(f"{start}**{ends[len(ends.rstrip(_PLAIN_SIGNS)) :]}")
+
+
+_WILD = lazy_regex(r"[*?\[]")
+_SPECIAL = lazy_regex(r"^-|[^\w.,:/@%+-]")
+"""In a value: it may become an option, or several words."""
+_PLAIN_SIGNS = "".join({*string.printable} - {*"*?[]/"})
+"""What may be at the end of a pattern without a meaning of its own."""
+_SETS_LAST_WORD = frozenset({".", "source", "eval"})
+"""They run commands that may not be in the line."""
 _DEFINITIONS = ("variable_assignment", "for_statement", "function_definition")
 
 
@@ -211,14 +275,28 @@ def value(word: Word) -> str:
 
 
 def pattern(word: Word) -> Pattern:
-    return (Made if word.origin is ValueOrigin.MADE else Pattern)("*" if word.glob is None else word.glob)
+    kind = Made if word.origin is ValueOrigin.MADE else Split if word.splits else Pattern
+    return kind("*" if word.glob is None else word.glob)
 
 
 def _is_match(node: "Node") -> bool:
     return node.type == "binary_expression" and any(child.type == "=~" for child in node.children)
 
 
+_NAME = lazy_regex(r"[A-Za-z_]\w*")
+_KEY = lazy_regex(r"^\[(?:\[\]|[^\]])*\]\+?=")
+
+
+def _without_key(word: Word) -> Word:
+    """`[key]=value`, as an element of an array."""
+    glob = word.glob and _KEY.sub("", word.glob, count=1)
+    return Word(_KEY.sub("", word.text, count=1), word.static, glob, origin=word.origin)
+
+
 def _is_reference(node: "Node") -> bool:
     """`declare -n name=other`"""
     parent = node.parent
-    return parent is not None and parent.type == "declaration_command" and " -n" in source(parent)
+    return parent is not None and parent.type == "declaration_command" and _REFERS.search(source(parent)) is not None
+
+
+_REFERS = lazy_regex(r" -[a-zA-Z]*n")

@@ -9,8 +9,8 @@ PRINTING = frozenset({"which", "type", "command", "echo", "yes", "printf", "buil
 
 
 def printed(command: tuple[Word, ...]) -> str | None:
-    """What a simple command prints, if that is obvious."""
-    if not command or not all(word.static for word in command):
+    """What a simple command prints, if that is obvious. Of a wildcard, it prints the names that match."""
+    if not command or not all(word.static and word.glob is None for word in command):
         return None
     name, *arguments = (word.text for word in command)
     if name in ("which", "type") or (name == "command" and arguments[:1] in (["-v"], ["-V"])):

@@ -7,19 +7,25 @@ may do one thing or another, both are included.
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
+
+from msgspec.structs import replace
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import LANGUAGES, RUNS_PROGRAMS
 from wave_agent.shell.directories import ANYWHERE, as_pattern, below, possible
 from wave_agent.shell.doubt import forms, may_make
 from wave_agent.shell.effort import MOST, MOST_UNPARSED, TooMuchError, limited, spend
+from wave_agent.shell.git import changes_work_tree
 from wave_agent.shell.grammar import DEEPEST, LONGEST, can_parse, is_deep, is_sound, parse
 from wave_agent.shell.known import MOST_VALUES, Known
+from wave_agent.shell.listed_names import NOWHERE
 from wave_agent.shell.names import meant
+from wave_agent.shell.options import OptionTable, has, read
 from wave_agent.shell.pieces import pieces, redirected
 from wave_agent.shell.plain import plain_commands
 from wave_agent.shell.printing import printed
@@ -35,6 +41,7 @@ from wave_agent.shell.values import (
     Placed,
     Reach,
     ShellCommand,
+    Splitting,
     ValueOrigin,
     Word,
     WriteTarget,
@@ -42,7 +49,7 @@ from wave_agent.shell.values import (
 )
 from wave_agent.shell.words import AT_FIRST, Pattern, combinations, expand_braces, literal, origin, source
 from wave_agent.shell.wrappers import SHELLS, inner
-from wave_agent.shell.writes import targets
+from wave_agent.shell.writes import PATCHING, file_variable, patched, targets
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -137,8 +144,11 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         reader.forms(unix)
     if reader.known.remade or reader.anything:
         reader.anything, reader.understood = True, False
+    reader.variables()
     if not reader.understood and directory is not None:
         reader.cut(unix)
+    if any(write.splits is not None for write in reader.writes):
+        reader.split_names()
     return ParsedLine(
         commands=tuple(dict.fromkeys(reader.commands)),
         statements=tuple(dict.fromkeys(reader.statements)),
@@ -152,6 +162,7 @@ def _read_within(text: str, variables: Mapping[str, str], directory: str | None)
         redirected_from=tuple(reader.redirected_from),
         redirected_to=tuple(reader.redirected_to),
         functions=tuple(sorted(reader.known.functions)),
+        kept=tuple(reader.kept.items()),
         unresolved=reader.unresolved,
         texts=tuple(dict.fromkeys(reader.texts)),
         handed=tuple(dict.fromkeys(reader.handed)),
@@ -187,12 +198,14 @@ class _TreeReader:
         self.redirected_to: dict[str, None] = {}
         self.unresolved = False
         self._placing = directory is not None
+        self.kept: dict[str, str] = {}
         self.texts: list[str] = []
         self.handed: list[str] = []
         self.understood = True
         self.parsed = True
         self.anything = False
         self.known = Known(variables)
+        self._given = variables
         self._start: tuple[str, ...] = ("",) if directory is None else (directory,)
         self._directories: tuple[str, ...] = self._start
         self._entered: tuple[str, ...] | None = None
@@ -200,7 +213,7 @@ class _TreeReader:
         self._visited: dict[str, None] = {}
         """The targets of any `cd`: another one may lead back."""
         self._scripts = self._length = self._known_at_first = self._words = self._depth = 0
-        self._dotglob = self._by_name = False
+        self._dotglob = self._by_name = self._last_words = False
         self._texts: dict[str, None] = {}
         """All text that a shell reads."""
         self._signature: list[tuple[str | None, ...]] = []
@@ -291,6 +304,38 @@ class _TreeReader:
             return word
         return Word(text, glob=text if re.search(r"[*?\[]", text) else None)
 
+    def variables(self) -> None:
+        """Files and directories that programs write to because a variable names them."""
+        for name, values in tuple(self.known.values.items()):
+            reach = file_variable(name)
+            if reach is None:
+                continue
+            for text in values:
+                if text == self._given.get(name) or (name.startswith("GIT_TRACE") and not text.startswith(_PLACES)):
+                    continue
+                known = not isinstance(text, Pattern)
+                origin = text.origin if isinstance(text, Pattern) else ValueOrigin.ENVIRONMENT
+                word = Word(text, static=known, glob=None if known or text == "*" else text, origin=origin)
+                if reach is Reach.TREE and not any(map(changes_work_tree, self.git)):
+                    continue
+                self._write(Target(word, reach))
+                if name.startswith("GIT_TRACE2"):  # in a directory, it makes a file
+                    self._write(Target(word, Reach.INSIDE))
+                if known and reach is not Reach.FILE:
+                    below = f"{escape(text)}/{'**' if reach is Reach.TREE else 'tmp.*'}"  # `mktemp` makes one there
+                    word = Word(below, glob=below)
+                self._note_files([word], name.endswith("HISTFILE"), True)
+
+    def split_names(self) -> None:
+        """Names that are split, and that the line itself makes: each word of them may be written."""
+        made = [write.pattern for write in self.writes if write.splits is None]
+        if any(map(_QUOTES.search, made)):
+            self.writes[_ANYWHERE] = None
+        for pattern in filter(_BLANKS.search, made):
+            for word in _BLANKS.split(pattern)[1:]:
+                for directory in self._start:
+                    self._add_write(WriteTarget(join(as_pattern(directory), word), Reach.TREE), wild=True)
+
     def doubtful(self) -> list[str]:
         return list(dict.fromkeys(form for text in self._texts for form in forms(text)))
 
@@ -332,6 +377,7 @@ class _TreeReader:
             self._known_at_first = self.known.size
         self._dotglob |= "dotglob" in text  # a star then also matches a leading dot
         self._by_name |= "cdable_vars" in text
+        self._last_words |= "$_" in text or "{_" in text
         self.understood &= not _is_expanded_again(text)
         outer, self._signature = self._signature, []
         self._visit(root, stdin)
@@ -398,6 +444,9 @@ class _TreeReader:
                 self._nested(source(node))  # `${x:-`…`}`: the grammar does not parse it
             if node.type in REDIRECTIONS:
                 self._note_redirection(node)
+            if self._last_words and node.type in _ALSO_SET_LAST_WORD:
+                for fields in combinations(node.named_children[-1:], self.known.values)[0]:
+                    self.known.last_word(fields or (UNSEEN,))
             if node.type == "function_definition":
                 stdin = self._read_from(Redirections.of(redirects(node), self.known.values)) or stdin
             self._inside(node, stdin)
@@ -513,6 +562,8 @@ class _TreeReader:
         for word in words if self._placing and (read or written) else ():
             if not word.static and not word.text.startswith(("<(", ">(")):
                 self.unresolved = True
+                if socket := _SOCKET.match(word.text):  # Bash connects to it
+                    self.redirected_to[f"/dev/{socket[1]}/*/0"] = None
             elif word.static and word.text:
                 spend(10 + (len(word.text) >> 4))
                 pattern = self._pattern(word)
@@ -569,7 +620,7 @@ class _TreeReader:
         if not name.static or name.glob is not None or numbered:
             self.understood = False
             self._unknown(found, stdin, level)
-        if any(_REMAKES.search(word.text) for word in found):
+        if any(_REMAKES.search(word.text) for word in found) or _repeats(found):
             self.anything = True
         for words in meant(found):
             self._found(words, stdin, level + 1)
@@ -613,7 +664,7 @@ class _TreeReader:
             self._script(ShellText(stdin), None)  # from now on, anything that reads stdin reads this
         self._run_files(found, stdin)
         self._run_copy(found, stdin, level)
-        self.known.follow(found, stdin)
+        self._learn(found, stdin)
         if name in self.known.aliases:
             aliases = self.known.aliases
             rest = found[1:]
@@ -632,6 +683,19 @@ class _TreeReader:
                 if not re.search(r"\s", found[at].text):
                     self._found(found[at:], stdin, level + 1, guessed=True)
 
+    def _learn(self, found: tuple[Word, ...], stdin: Word | None) -> None:
+        self.known.follow(found, stdin)
+        if self._last_words:
+            self.known.last_word(found)
+        if found[0].text in PATCHING:
+            for target in patched(found, self._patch_of(found, stdin)):
+                self._write(target)
+
+    def _patch_of(self, found: tuple[Word, ...], stdin: Word | None) -> Word | None:
+        """What it reads, if the line says so: its input, or a file that the line has written."""
+        names = (word.text.rsplit("/", 1)[-1] for word in found[1:])
+        return next((self._files[name] for name in names if name in self._files), stdin)
+
     def _again(self, function: "Node", stdin: Word) -> None:
         """A function, with the input it is given."""
         signature = self._signature
@@ -643,7 +707,7 @@ class _TreeReader:
         """Files written by the line may be run, and a FIFO even before: `bash f & echo x > f`."""
         name = found[0].text
         names = [word.text.rsplit("/", 1)[-1] for word in found]
-        for one in names[:_MOST_FILES] if name in SHELLS or name in (".", "source") else names[:1]:
+        for one in self._may_run(found):
             self._started.add(one)
             if (text := self._files.pop(one, None)) is not None:
                 self._script(ShellText(text), None)
@@ -658,6 +722,20 @@ class _TreeReader:
             for one in (*names[1 : 1 + _MOST_FILES], *_BY_ITSELF.get(name, ())):
                 if one in self._files:
                     self._run(ForeignCode(self._files[one]), None, 0)
+
+    def _may_run(self, found: tuple[Word, ...]) -> list[str]:
+        """Names of files that this command runs: as they are written, those of files the line has made that a wildcard
+        matches, and for a shell what its user may have put into certain files."""
+        shell = found[0].text in SHELLS or found[0].text in (".", "source")
+        words = found[:_MOST_FILES] if shell else found[:1]
+        names = [word.text.rsplit("/", 1)[-1] for word in words]
+        for word in words if self._files else ():
+            if word.glob is not None:
+                last = word.glob.rsplit("/", 1)[-1]
+                names += [name for name in self._files if fnmatchcase(name, last)]
+            elif shell and not word.static and ("$" in word.text or "`" in word.text):
+                names += [name for name, text in self._files.items() if text.static]
+        return [*names, *(_START_UP if found[0].text in SHELLS else ())]
 
     def _run_copy(self, found: tuple[Word, ...], stdin: Word | None, level: int) -> None:
         """A program that the line has copied, moved or linked is still that program: `cp /usr/bin/git x; ./x push`."""
@@ -679,6 +757,8 @@ class _TreeReader:
             self._script(ShellText(text), None)
         else:
             self._files[name] = text
+            if text.static:
+                self.kept[name] = text.text
 
     def _read_from(self, redirections: Redirections) -> Word | None:
         """What the line says about the input."""
@@ -784,7 +864,10 @@ class _TreeReader:
             place = directory if target.below is None else below(directory, target.below)
             wild = word.glob is not None or isinstance(place, Pattern)
             for one in _upwards(place) if target.upwards and not isinstance(place, Pattern) else (place,):
-                self._add_write(target.write(join(as_pattern(one), pattern)), wild=wild)
+                write = target.write(join(as_pattern(one), pattern))
+                if word.splits not in ("", NOWHERE):
+                    write = replace(write, splits=Splitting(word.splits, one))
+                self._add_write(write, wild=wild)
 
     def _pattern(self, word: Word) -> str:
         """A word that names a file, as a pattern."""
@@ -802,6 +885,10 @@ class _TreeReader:
             self.writes[write] = None
 
 
+_SOCKET = lazy_regex(r"/dev/(tcp|udp)/")
+_BLANKS, _QUOTES = lazy_regex(r"\s+"), lazy_regex(r"['\"\\]")
+_PLACES = ("/", "~", "*")
+_ALSO_SET_LAST_WORD = ("declaration_command", "unset_command", "test_command")
 _INDEX = lazy_regex(r"(?>.*?\w\[).*(?:\$\(|`)", re.DOTALL)
 """Contains a substitution. Only the first bracket is checked, so that the time does not grow quadratically."""
 _INDEX_ENDS = lazy_regex(r"[\]\n]")
@@ -827,6 +914,32 @@ _ASSIGNS = lazy_regex(r"[A-Za-z_]\w*\+?=")
 _STAR = lazy_regex(r"(?<![^/])\*(?!\*)")
 _HIDDEN = lazy_regex(r"`|\$\(")
 _HERE = lazy_regex(r"^/proc/(?:self|thread-self|\$\$|\d+)/cwd/")
+
+
+def _repeats(found: Sequence[Word]) -> bool:
+    """`fc` runs a command of the history again; `set -H` makes `!!` one."""
+    texts = [word.text for word in found]
+    if texts[0] == "fc":
+        options, _ = read(found, OptionTable("e"))
+        return not has(options, "-l")
+    return texts[0] == "set" and ("histexpand" in texts or any(map(_HISTORY.fullmatch, texts)))
+
+
+_HISTORY = lazy_regex(r"-[a-zA-Z]*H[a-zA-Z]*")
+_START_UP = (
+    *(
+        ".bashrc",
+        ".bash_profile",
+        ".bash_login",
+        ".profile",
+        ".bash_logout",
+        ".zshenv",
+        ".zshrc",
+        ".zprofile",
+        ".zlogin",
+    ),
+    *(".zlogout", ".kshrc", ".mkshrc", ".shrc", ".yashrc", ".cshrc", ".tcshrc", ".login", "config.fish"),
+)
 
 
 def _reads_commands(found: SimpleCommand) -> bool:

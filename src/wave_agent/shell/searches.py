@@ -3,24 +3,55 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.shell.options import OptionTable, has, read, value_of, values_of
+from wave_agent.shell.listed_names import passes_on_lines, prints_names_only
+from wave_agent.shell.options import Option, OptionTable, has, read, values_of
+from wave_agent.shell.patterns import glob_pattern
+from wave_agent.shell.printing import printed
 from wave_agent.shell.values import Word
 
 _FILTERS = frozenset({"cat", "egrep", "fgrep", "grep", "head", "sort", "tac", "tail", "tee", "uniq"})
 _UNCHANGED = frozenset({"cat", "tee"})
-_GREP = OptionTable("eABCfmd", ("--regexp", "--include", "--exclude", "--exclude-dir", "--file"))
+_GREP = OptionTable(
+    "eABCfmd",
+    ("--regexp", "--include", "--exclude", "--exclude-dir", "--exclude-from", "--file", "--label", "--max-count"),
+)
 
 
 def handed_on(words: Sequence[Word], stdin: Word | None) -> Word | None:
     """What a command prints: the text, or the pattern of the paths; None if unknown."""
     places = list(_searched(words))
     if places:
-        return Word(places[0].text, static=False, paths=tuple(place.pattern for place in places))
+        paths = tuple(place.pattern for place in places)
+        return Word(places[0].text, static=False, paths=paths, exact=prints_names_only(words))
+    if (expanded := _expanded(words)) is not None:
+        return expanded
     name, operands = words[0].text, [word for word in words[1:] if not word.text.startswith("-")]
     if stdin is None or name not in _FILTERS or (name == "cat" and operands):
         return None
-    return stdin if name in _UNCHANGED else Word(stdin.text, static=False, paths=stdin.paths)
+    exact = stdin.exact and passes_on_lines(words)
+    if name in _UNCHANGED:
+        return replace(stdin, exact=exact)
+    return Word(stdin.text, static=False, paths=stdin.paths, exact=exact)
+
+
+def _expanded(words: Sequence[Word]) -> Word | None:
+    """`echo *.log`: names of files, where the pattern stands in the output."""
+    if all(word.glob is None for word in words) or not all(word.static for word in words):
+        return None
+    text = printed(tuple(Word(word.text) for word in words))
+    patterns = printed(tuple(Word(word.pattern) for word in words))
+    if text is None or patterns is None:
+        return None
+    exact = _ONE_BY_ONE.fullmatch(" ".join(word.text for word in words[:2])) is not None
+    return Word(text, static=False, paths=tuple(dict.fromkeys(filter(None, _BETWEEN.split(patterns)))), exact=exact)
+
+
+_BETWEEN = lazy_regex(r"[\s\0]+")
+_ONE_BY_ONE = lazy_regex(r"echo [^-\\].*|printf %s(?:\\[n0]|\n)", re.DOTALL)
+"""What prints its operands as they are, with something between them."""
 
 
 def _searched(words: Sequence[Word]) -> Iterator[Word]:
@@ -39,7 +70,11 @@ def _searched(words: Sequence[Word]) -> Iterator[Word]:
         hidden = any(map(_SHOWS_HIDDEN.match, (word.text for word in words)))
         yield from _shown([*words[1:], Word(".")], hidden=hidden)
     elif name == "mktemp" and all(re.fullmatch("-[duq]+", word.text) for word in words[1:]):
-        yield Word("/tmp", static=False, glob="/**/tmp.*")
+        yield Word("/tmp", static=False, glob=MADE_SOMEWHERE)
+
+
+MADE_SOMEWHERE = "/**/tmp.*"
+"""What `mktemp` prints: one name, which nothing splits."""
 
 
 _NAMES_ONLY = lazy_regex(
@@ -70,15 +105,22 @@ def _grep(words: Sequence[Word]) -> Iterator[Word]:
     if not has(options, "-l", "-L", "--files-with-matches", "--files-without-match"):
         return
     roots = operands if has(options, "-e", "-f", "--regexp", "--file") else operands[1:]
-    named = value_of(options, "--include")
+    named = _included(options)
     deep = has(options, "-r", "-R", "--recursive", "--dereference-recursive")
     follows = has(options, "-R", "--dereference-recursive")
     without_git = not follows and any(value.text == _GIT for value in values_of(options, "--exclude-dir"))
     for root in roots or [Word(".")]:
-        if deep and named is None:
+        if deep and not named:
             yield from _tree(root, without_git=without_git)
         else:
-            yield Word(root.text, root.static, _below(root, named) if deep and named is not None else root.glob)
+            yield from (Word(root.text, root.static, _below(root, name)) for name in named if deep)
+            yield from [Word(root.text, root.static, root.glob)] if not deep or root.text.strip("./") else []
+
+
+def _included(options: Sequence[Option]) -> list[Word]:
+    """The names that `--include` names, if it comes first: then files that match none are left out."""
+    given = [one for one in options if one.name.startswith(("--inc", "--exclude")) and one.name != "--exclude-dir"]
+    return values_of(given, "--include") if given and given[0].name.startswith("--inc") else []
 
 
 _LISTS_FILES = lazy_regex(r"--files(?:-with(?:out)?-match(?:es)?)?|-[a-zA-Z]*l[a-zA-Z]*")
@@ -103,18 +145,29 @@ def _shown(places: Sequence[Word], *, hidden: bool) -> Iterator[Word]:
 
 def found(words: Sequence[Word]) -> list[Word]:
     """The results of `find`: patterns for each directory that it starts from."""
+    places, tests = _places(words)
+    follows = any(word.text in ("-L", "-H", "-follow") for word in words[1:])
+    named = found_name(words)
+    if named is not None:
+        return [Word(start.text, start.static, _below(start, named)) for start in places]
+    texts = [word.text for word in tests]
+    return [
+        place for start in places for place in _tree(start, without_git=not follows and _leaves_git(texts, start.text))
+    ]
+
+
+def starts(words: Sequence[Word]) -> Sequence[Word]:
+    """Where `find` starts."""
+    return _places(words)[0]
+
+
+def _places(words: Sequence[Word]) -> tuple[Sequence[Word], Sequence[Word]]:
+    """Where it starts, and the rest of its words."""
     rest = list(words[1:])
-    follows = any(word.text in ("-L", "-H", "-follow") for word in rest)
     while rest and rest[0].text[:2] in ("-H", "-L", "-P", "-O"):
         rest.pop(0)
     end = next((at for at, word in enumerate(rest) if word.text[:1] in ("-", "(", "!")), len(rest))
-    starts, named = rest[:end] or [Word(".")], found_name(words)
-    if named is not None:
-        return [Word(start.text, start.static, _below(start, named)) for start in starts]
-    texts = [word.text for word in rest[end:]]
-    return [
-        place for start in starts for place in _tree(start, without_git=not follows and _leaves_git(texts, start.text))
-    ]
+    return rest[:end] or [Word(".")], rest[end:]
 
 
 _GIT = ".git"
@@ -185,15 +238,19 @@ _SHOWS = ("-print", "-exec", "-ok", "-ls", "-fprint")
 
 def _any_case(word: Word) -> Word | None:
     """The pattern of a name in capitals or not."""
-    if "[" in word.text:
+    if "[" in word.text or "\\" in word.text:
         return None
     text = "".join(f"[{one.lower()}{one.upper()}]" if one.isalpha() else one for one in word.text)
     return Word(text, word.static, text)
 
 
 def _below(start: Word, named: Word) -> str:
+    return f"{start.pattern.rstrip('/')}/**/{as_name(named)}"
+
+
+def as_name(named: Word) -> str:
     """The name is a pattern, quoted or not, and also matches at a leading dot."""
-    return f"{start.pattern.rstrip('/')}/**/{_FIRST.sub('**', named.text)}"
+    return _FIRST.sub("**", glob_pattern([(named.text, False, True)]))
 
 
 _FIRST = lazy_regex(r"\A(?:\*|\?|\[(?![a-zA-Z]+\])\]?[^\]]*\])\**")

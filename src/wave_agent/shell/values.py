@@ -34,6 +34,11 @@ class Word(Struct, frozen=True):
     """For a word that is not static."""
     base: str | None = None
     """The part after the last slash, if it is known in a word that is not static."""
+    exact: bool = False
+    """Of the output of a search: it is nothing but `paths`, each on a line of its own or ended by a zero byte. Of a
+    word that is not static: it is one word, and something that its pattern matches."""
+    splits: str = ""
+    """It is a path that comes from such an output: an expression for what separates words in it."""
 
     @property
     def pattern(self) -> str:
@@ -50,6 +55,13 @@ class Reach(Enum):
     NAMED = "the path is passed to a program with unknown effects"
 
 
+class Splitting(Struct, frozen=True):
+    """How a path becomes several words, and the directory they start from."""
+
+    expression: str
+    directory: str
+
+
 class WriteTarget(Struct, frozen=True):
     """A path that a line visibly writes to, moves away or removes."""
 
@@ -62,6 +74,8 @@ class WriteTarget(Struct, frozen=True):
     """Only existing files are changed: nothing is created."""
     removes: bool = False
     """It is only removed."""
+    splits: Splitting | None = None
+    """Names of existing files are split into words: each of those is written."""
 
 
 class ShellCommand(Struct, frozen=True):
@@ -118,6 +132,8 @@ class ParsedLine(Struct, frozen=True, kw_only=True):
     """Files that redirections write, as patterns."""
     functions: tuple[str, ...] = ()
     """Names of the functions it defines."""
+    kept: tuple[tuple[str, str], ...] = ()
+    """Files that it writes, by their last name, and what is written to them."""
     unresolved: bool = False
     """A redirection reads or writes a file whose name is unknown."""
     anything: bool = False

@@ -6,13 +6,14 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.effort import spend
 from wave_agent.shell.grammar import spelling
 from wave_agent.shell.patterns import glob_pattern
 from wave_agent.shell.printing import decode, printed
-from wave_agent.shell.searches import handed_on
+from wave_agent.shell.searches import MADE_SOMEWHERE, handed_on
 from wave_agent.shell.sources import reports
 from wave_agent.shell.values import ValueOrigin, Word
 
@@ -34,6 +35,19 @@ class Made(Pattern):
     origin = ValueOrigin.MADE
 
 
+class Split(Pattern):
+    """The same, for names of files that were split into words."""
+
+    __slots__ = ()
+
+
+class Several(Pattern):
+    """The same, for values that are all known: one of them, in one word."""
+
+    __slots__ = ()
+    origin = ValueOrigin.ENVIRONMENT
+
+
 ANYTHING = Pattern("*")
 MADE = Made("*")
 Variables: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -42,7 +56,7 @@ Variables: TypeAlias = Mapping[str, tuple[str, ...]]
 _EMPTY = ""
 """A name that is among the variables if unknown parts are taken to be empty."""
 AT_FIRST: Variables = {"IFS": (" ",), "SHELL": ("/bin/bash",), "BASH": ("/bin/bash",), "0": ("bash",)}
-_HOLDS_THE_LINE = frozenset(
+HOLDS_THE_LINE = frozenset(
     {"_", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_ARGV", "BASH_ARGV0", "BASH_REMATCH", "FUNCNAME"}
 )
 """Variables that Bash sets to words of the line."""
@@ -65,6 +79,10 @@ class Segment(Struct, frozen=True):
     glob: str = "*"
     """The pattern of the part that is not static."""
     origin: ValueOrigin = ValueOrigin.ENVIRONMENT
+    exact: bool = False
+    """A part that is not static is something that `glob` matches."""
+    splits: str = ""
+    """As in a word."""
 
 
 Reading: TypeAlias = tuple[Segment, ...]
@@ -148,13 +166,7 @@ def _readings(node: "Node", variables: Variables, *, in_string: bool = False) ->
     reader = _READERS.get(node.type)
     found = _literal(node) if reader is None else reader(node, variables)
     if in_string:
-        found = [
-            tuple(
-                Segment(part.text, True, part.static, prints=part.prints, glob=part.glob, origin=part.origin)
-                for part in reading
-            )
-            for reading in found
-        ]
+        found = [tuple(replace(part, quoted=True, split=False) for part in reading) for reading in found]
     return found
 
 
@@ -218,16 +230,19 @@ def _values(name: str, node: "Node", variables: Variables, *, starred: bool = Fa
         joins = [value.replace(" ", sign) for sign in signs for value in known if not isinstance(value, Pattern)]
         known = tuple(dict.fromkeys((*joins, *known)))
     found = [_value(value, node, variables) for value in known[:MOST_READINGS]]
-    return found or [_unknown(node, variables, origin=_MADE if name in _HOLDS_THE_LINE else ValueOrigin.ENVIRONMENT)]
+    return found or [_unknown(node, variables, origin=_MADE if name in HOLDS_THE_LINE else ValueOrigin.ENVIRONMENT)]
 
 
 def _value(value: str, node: "Node", variables: Variables) -> Reading:
     if isinstance(value, Pattern):
-        return _unknown(node, variables, value, value.origin)
+        unknown = _unknown(node, variables, value, value.origin)
+        splits = _AT_BLANKS if isinstance(value, Split) else ""
+        return tuple(replace(part, exact=isinstance(value, Several), splits=splits) for part in unknown)
     return (Segment(value, split=True),)
 
 
 _MADE = ValueOrigin.MADE
+_AT_BLANKS = r"\s"
 
 
 def _unknown(
@@ -257,6 +272,8 @@ def _expansion(node: "Node", variables: Variables) -> list[Reading]:
     operators = [child.type for child in node.children if not child.is_named and child.type not in ("${", "}")]
     if len(names) != 1 or operators[:1] == ["!"]:
         return [_unknown(node, variables, origin=_MADE)]
+    if sliced := _SLICE.fullmatch(source(node)):
+        return [_cut(reading, sliced, node, variables) for reading in _values(sliced[1], node, variables)]
     starred = source(names[0]).endswith("*") or source(names[0]).endswith("[*]")
     found = _values(_element(names[0], variables), node, variables, starred=starred)
     rest = [child for child in node.named_children if child != names[0]]
@@ -293,6 +310,19 @@ def _changed(reading: Reading, operator: str, rest: list["Node"], node: "Node", 
     return (Segment(change(reading[0].text, pattern, by), split=True),)
 
 
+_SLICE = lazy_regex(r"\$\{(\w+):\s*(\d+|\s-\d+|\(-\d+\))(?::\s*(-?\d+))?\}")
+
+
+def _cut(reading: Reading, sliced: re.Match[str], node: "Node", variables: Variables) -> Reading:
+    """`${name:start:length}`"""
+    if not reading[0].static:
+        return _unknown(node, variables, origin=_MADE)
+    start = int(sliced[2].strip(" ()"))
+    text = reading[0].text[start:] if start >= 0 or -start <= len(reading[0].text) else ""
+    length = None if sliced[3] is None else int(sliced[3])
+    return (Segment(text[:length], split=True),)
+
+
 _SHORTENING = frozenset({"#", "##", "%", "%%"})
 
 
@@ -301,10 +331,16 @@ def _substitution(node: "Node", variables: Variables) -> list[Reading]:
         return _values("PWD", node, variables)
     printed = output(node.named_children, variables)
     if printed is None and (paths := searched(node.named_children, variables)):
-        return [_unknown(node, variables, path, ValueOrigin.ELSEWHERE) for path in paths]
+        return [_listed(node, variables, path) for path in paths]
     if printed is None:
         return [_unknown(node, variables, origin=origin(node.named_children))]
     return [(Segment(printed.rstrip("\n"), split=True),)]
+
+
+def _listed(node: "Node", variables: Variables, path: str) -> Reading:
+    """One of the names that a search prints."""
+    splits = "" if path == MADE_SOMEWHERE else _AT_BLANKS
+    return tuple(replace(part, splits=splits) for part in _unknown(node, variables, path, ValueOrigin.ELSEWHERE))
 
 
 def _process(node: "Node", variables: Variables) -> list[Reading]:
@@ -494,6 +530,8 @@ def _word(parts: list[Segment], variables: Variables) -> Word:
         prints=parts[0].prints,
         origin=max(part.origin for part in parts),
         base=_base(parts),
+        splits=next((part.splits for part in parts if part.splits), ""),
+        exact=any(part.exact for part in parts) and all(part.static or part.exact for part in parts),
     )
 
 

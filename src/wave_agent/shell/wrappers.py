@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from posixpath import dirname
 
 from msgspec import Struct
 
@@ -10,11 +11,12 @@ from wave_agent.lazy_regex import lazy_regex
 from wave_agent.shell.carriers import EVERYWHERE, carried
 from wave_agent.shell.git_commands import COMMANDS
 from wave_agent.shell.git_runs import git_runs
+from wave_agent.shell.listed_names import AT_BLANKS, splits_at
 from wave_agent.shell.options import Option, OptionTable, has, read, says, value_of, values_of, without_assignments
 from wave_agent.shell.printing import decode
 from wave_agent.shell.runs import ANY_COMMAND, ForeignCode, Inner, ShellText, Tail, joined
-from wave_agent.shell.searches import found, found_name, searched_by_fd
-from wave_agent.shell.values import Word
+from wave_agent.shell.searches import as_name, found, found_name, searched_by_fd, starts
+from wave_agent.shell.values import Word, escape
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "yash", "rbash", "fish", "csh", "tcsh"})
 
@@ -287,7 +289,7 @@ def _ssh(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
         yield ShellText(joined(rest))
 
 
-_XARGS = OptionTable(
+XARGS = OptionTable(
     "adEILnPs", ("--arg-file", "--delimiter", "--process-slot-var", "--max-args", "--max-procs", "--max-chars")
 )
 
@@ -302,7 +304,7 @@ def _items(text: str, options: Sequence[Option]) -> list[str]:
 
 def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     """Its input becomes words. If they are unknown, it is at least known that there are some."""
-    options, operands = read(words, _XARGS)
+    options, operands = read(words, XARGS)
     if not operands:
         return
     if file := value_of(options, "-a", "--arg-file"):
@@ -313,7 +315,13 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     else:
         unknown = [] if stdin.static or stdin.paths else [Word(stdin.text, False, origin=stdin.origin)]
     mark = value_of(options, "-I", "--replace") or (Word("{}") if has(options, "-i", "--replace") else None)
-    paths = [Word(path, static=False, glob=path) for path in (stdin.paths if stdin is not None else ())]
+    splits = splits_at(options)
+    exact = stdin is not None and stdin.exact and splits is not None
+    splits = splits or AT_BLANKS
+    paths = [
+        Word(path, static=False, glob=path, splits=splits, exact=exact and not re.search(splits, path))
+        for path in (stdin.paths if stdin is not None else ())
+    ]
     if mark is None:
         yield Tail((*operands, *given, *paths))
         if len(paths) > 1:  # one at a time, or in batches: each of them may be the last word
@@ -324,12 +332,20 @@ def _xargs(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     for word in unknown:
         yield Tail(tuple(word if mark.text in one.text else one for one in operands))
     for path in paths:
-        yield Tail(tuple(path if word.text == mark.text else word for word in operands))
+        yield Tail(tuple(_marked(word, mark.text, path) for word in operands))
     lines = stdin.text.splitlines() if stdin is not None and stdin.static else [mark.text]
     for line in lines[:_MOST]:
         yield Tail(tuple(Word(word.text.replace(mark.text, line), word.static) for word in operands))
     if len(lines) > _MOST:
         yield ANY_COMMAND
+
+
+def _marked(word: Word, mark: str, path: Word) -> Word:
+    """The word with a path of a search in it. What is around the path makes another one of it."""
+    if word.text == mark or mark not in word.text:
+        return path if word.text == mark else word
+    glob = path.pattern.join(map(escape, word.text.split(mark)))
+    return Word(word.text.replace(mark, path.pattern), static=False, glob=glob)
 
 
 _UNKNOWN = Word("…", static=False)
@@ -350,10 +366,18 @@ def _parallel(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
     each = [*texts[end + 1 :], *lines]
     if len(each) > _MOST:
         yield ANY_COMMAND
+    listed = any(texts[at].startswith("::::") for at in marks)
+    if (stdin is not None and not stdin.static) or listed:  # what it gets is not known, or only as names of files
+        paths = stdin.paths if stdin is not None and stdin.paths else ("…",)
+        yield from (ShellText(Word(_filled(template.text, path), static=False)) for path in paths)
     for given in each[:_MOST] or [""]:
-        text = template.text.replace("{}", given) if "{}" in template.text else f"{template.text} {given}".strip()
+        text = _filled(template.text, given)
         if text:
             yield ShellText(Word(text, template.static))
+
+
+def _filled(template: str, given: str) -> str:
+    return template.replace("{}", given) if "{}" in template else f"{template} {given}".strip()
 
 
 def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
@@ -368,10 +392,23 @@ def _find(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
             )
             end = next(ends, len(texts))
             run = words[at + 1 : end]
+            if text.endswith("dir"):
+                yield from _beside(words, run, named)
+                continue
             for place in found(words):
                 yield Tail(tuple(place if word.text == "{}" else word for word in run))
             if named is not None and texts[at + 1 : at + 2] == ["{}"]:
                 yield Tail((Word(named.text, glob=named.text), *run[1:]))
+
+
+def _beside(words: Sequence[Word], run: Sequence[Word], named: Word | None) -> Iterator[Inner]:
+    """`-execdir` runs in the directory of each file that is found, and calls it `./name`."""
+    name = Word(".", glob=f"./{'**' if named is None else as_name(named)}")
+    filled = tuple(name if word.text == "{}" else _marked(word, "{}", name) for word in run)
+    for start in starts(words):
+        yield Tail(filled, Word(start.text, static=False, glob=f"{start.pattern.rstrip('/')}/**"))
+        yield Tail(filled, start)
+        yield Tail(filled, Word(dirname(start.text.rstrip("/")) or ".", start.static))
 
 
 def _fd(words: Sequence[Word], _stdin: Word | None) -> Iterator[Inner]:
@@ -405,6 +442,14 @@ def _run_parts(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     yield Tail((Word("…", static=False), *values_of(options, "-a", "--arg")))
 
 
+def _tar(words: Sequence[Word], stdin: Word | None) -> Iterator[Inner]:
+    """In a list of files, a line that looks like an option is one."""
+    options, _ = read(words, OptionTable("fCTXbgHKLNVIF", ("--file", "--directory", "--files-from")), mixed=True)
+    if stdin is not None and stdin.static and has(options, "-T", "--files-from"):
+        lines = [Word(line) for line in stdin.text.splitlines() if line.startswith("-")]
+        yield from [Tail((words[0], *lines))] if lines else []
+
+
 def _git(words: Sequence[Word], _: Word | None) -> Iterator[Inner]:
     yield from git_runs(words)
 
@@ -430,9 +475,10 @@ _SPECIAL: Mapping[str, Callable[[Sequence[Word], Word | None], Iterator[Inner]]]
     "source": _source,
     "ssh": _ssh,
     "su": _run_as,
+    "tar": _tar,
     "trap": _trap,
     "watch": _watch,
     "xargs": _xargs,
 }
-RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make"}) | frozenset(PREFIXES) | EVERYWHERE
+RUN_OTHERS = SHELLS | (frozenset(_SPECIAL) - {"git", "make", "tar"}) | frozenset(PREFIXES) | EVERYWHERE
 """Commands whose arguments are commands."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from posixpath import basename, dirname
 
 from msgspec import Struct
@@ -188,6 +189,19 @@ def _secure_copy(words: Sequence[Word]) -> Iterator[Target]:
     yield from (Target(word, Reach.TREE, names) for word in operands[1:][-1:] if ":" not in word.text)
 
 
+_SSH = OptionTable("BbcDEeFIiJLlmOoPpQRSWw")
+_SSH_FILES = lazy_regex(r"\s*(?:UserKnownHostsFile|ControlPath)\s*[=\s]\s*(.*)", re.IGNORECASE)
+
+
+def _remote_shell(words: Sequence[Word]) -> Iterator[Target]:
+    options, operands = read(words, _SSH)
+    more, _ = read(operands, _SSH)
+    yield from map(Target, values_of([*options, *more], "-E"))
+    for value in values_of([*options, *more], "-o"):
+        if found := _SSH_FILES.fullmatch(value.text):
+            yield from (Target(Word(one, value.static)) for one in found[1].split())
+
+
 def _second(words: Sequence[Word]) -> Iterator[Target]:
     """`uniq IN OUT`"""
     _, operands = read(words, OptionTable("fsw", ("--skip-fields", "--skip-chars", "--check-chars")), mixed=True)
@@ -224,7 +238,7 @@ class _OneDash(Struct, frozen=True):
     def __call__(self, words: Sequence[Word]) -> Iterator[Target]:
         for at, word in enumerate(words[1:], 1):
             name, equals, value = word.text.partition("=")
-            if name in self.names:
+            if name in self.names or (name.startswith("--") and name[1:] in self.names):
                 yield from map(Target, [Word(value, word.static)] if equals else words[at + 1 : at + 2])
 
 
@@ -305,7 +319,7 @@ _EDITOR_WRITES = lazy_regex(r"\b(?:w|wr|write|sav|saveas|wq|x|up|update)!?[ \t]+
 
 def _history(words: Sequence[Word]) -> Iterator[Target]:
     options, operands = read(words, OptionTable("d"), mixed=True)
-    if has(options, "-w", "-a"):
+    if has(options, "-w", "-a"):  # without an operand, to the file that HISTFILE names
         yield from map(Target, operands)
 
 
@@ -329,8 +343,10 @@ _TAR = OptionTable(
     (
         *("--file", "--directory", "--files-from", "--exclude-from", "--exclude", "--transform", "--strip-components"),
         *("--listed-incremental", "--index-file", "--use-compress-program", "--to-command", "--checkpoint-action"),
+        *("--xform", "--add-file", "--volno-file"),
     ),
 )
+_RENAMES = lazy_regex(r"s([^\w\s])(?:(?!\1).|\\.)*\1((?:(?!\1).|\\.)*)\1[^;]*")
 
 
 def _tar(words: Sequence[Word]) -> Iterator[Target]:
@@ -340,11 +356,20 @@ def _tar(words: Sequence[Word]) -> Iterator[Target]:
     if has(options, "-x", "--extract", "--get"):
         yield Target(below or Word("."), Reach.INSIDE)
         yield from (Target(word, Reach.TREE, below=below) for word in operands)
+        yield from (Target(word, Reach.TREE, below=below) for word in values_of(options, "--one-top-level"))
+        if any(map(_moves_elsewhere, values_of(options, "--transform", "--xform"))):
+            yield Target(below or Word("."), Reach.TREE)
     elif has(options, "-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--delete"):
         yield from map(Target, values_of(options, "-f", "--file"))
     if has(options, "--remove-files"):
         yield from (Target(word, Reach.TREE, below=below) for word in operands)
-    yield from map(Target, values_of(options, "-g", "--listed-incremental", "--index-file"))
+    yield from map(Target, values_of(options, "-g", "--listed-incremental", "--index-file", "--volno-file"))
+
+
+def _moves_elsewhere(word: Word) -> bool:
+    """Whether an expression may put what is in an archive into another directory. One that only removes does not."""
+    found = [each[2] for each in _RENAMES.finditer(word.text)]
+    return not word.static or not found or any(text.startswith(".") or "/" in text for text in found)
 
 
 def _zip(words: Sequence[Word]) -> Iterator[Target]:
@@ -396,14 +421,77 @@ def _last_part(url: Word) -> Word:
     return Word(basename(url.text.split("?", 1)[0].split("#", 1)[0]), url.static)
 
 
+_PATCH = OptionTable(
+    "BdDFgioprVYz",
+    (
+        *(
+            "--directory",
+            "--input",
+            "--output",
+            "--strip",
+            "--reject-file",
+            "--prefix",
+            "--suffix",
+            "--basename-prefix",
+        ),
+        *("--fuzz", "--get", "--ifdef"),
+    ),
+)
+
+
 def _patch(words: Sequence[Word]) -> Iterator[Target]:
-    """Without an operand the patch names the files, and it is unknown."""
-    options, operands = read(
-        words, OptionTable("BdDFgioprVYz", ("--directory", "--input", "--output", "--strip")), mixed=True
-    )
+    """Without an operand the patch names the files: see `patched`. A file `x` may be kept as `x.orig`, and what cannot
+    be applied as `x.rej`."""
+    options, operands = read(words, _PATCH, mixed=True)
     below = value_of(options, "-d", "--directory")
-    written = value_of(options, "-o", "--output")
-    yield from (Target(word, below=below) for word in [*operands[:1], *([written] if written else [])])
+    written = values_of(options, "-o", "--output", "-r", "--reject-file")
+    yield from (Target(word, below=below) for word in (*operands[:1], *written))
+    for word in operands[:1] if not has(options, "--dry-run") else ():
+        yield from (
+            Target(Word(word.text, word.static, f"{word.pattern}.{end}"), below=below) for end in ("orig", "rej")
+        )
+    for prefix in values_of(options, "-B", "--prefix", "-Y", "--basename-prefix"):
+        yield Target(Word(prefix.text, prefix.static, f"{prefix.pattern}*"), below=below)
+        yield from (
+            Target(Word(dirname(word.text), word.static), Reach.INSIDE) for word in [prefix] if "/" in word.text
+        )
+
+
+_PATCHED = lazy_regex(r"^(?:(?:---|\+\+\+|\*\*\*|Index:|rename to|copy to)[ \t]+|diff --git )([^\n]+)", re.MULTILINE)
+_MOST_PATCHED = 200
+PATCHING = ("git", "patch")
+
+
+def patched(words: Sequence[Word], text: Word | None) -> Iterator[Target]:
+    """The files that a patch names, with any number of directories at their front left out."""
+    name = words[0].text
+    applies = name == "patch" or (name == "git" and any(word.text in ("apply", "am") for word in words[1:]))
+    if not applies or text is None:
+        return
+    options, _ = read(words, _PATCH, mixed=True)
+    below = value_of(options, "-d", "--directory", "-C") if name == "patch" else None
+    paths: dict[str, None] = {}
+    for line in islice(_PATCHED.finditer(text.text), _MOST_PATCHED):
+        whole = [line[1].partition("\t")[0].strip().strip('"')]
+        for path in line[1].split() if line[0].startswith("diff") else whole:
+            steps = path.split("/")
+            paths |= dict.fromkeys("/".join(steps[at:]) for at in range(len(steps)))
+    yield from (Target(Word(path), below=below) for path in paths if path)
+
+
+_FILE_VARIABLES = lazy_regex(
+    r"HISTFILE|\w+_HISTFILE|LESSHISTFILE|GIT_TRACE\w*|GIT_INDEX_FILE|GIT_REDIRECT_\w+|SSLKEYLOGFILE|RANDFILE|MALLOC_TRACE"
+    r"|LD_DEBUG_OUTPUT|GMON_OUT_PREFIX|COVERAGE_FILE"
+)
+
+
+def file_variable(name: str) -> Reach | None:
+    """How far a program may write at the path in this variable. None: it names none."""
+    if name == "TMPDIR":
+        return Reach.INSIDE
+    if name == "GIT_WORK_TREE":
+        return Reach.TREE
+    return Reach.FILE if _FILE_VARIABLES.fullmatch(name) else None
 
 
 def _find(words: Sequence[Word]) -> Iterator[Target]:
@@ -443,6 +531,7 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     "setfacl": _Each(OptionTable("mxMX"), reach=Reach.TREE, existing=_always),
     "cp": _copy,
     "scp": _secure_copy,
+    "ssh": _remote_shell,
     "install": _install,
     "mv": _Into(Reach.TREE, moves=True),
     "ln": _link,
@@ -468,7 +557,31 @@ WRITERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Target]]] = {
     **dict.fromkeys(("cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc"), _compiler),
     "go": _OneDash(("-o", "-coverprofile", "-cpuprofile", "-memprofile", "-outputdir")),
     **dict.fromkeys(("pandoc", "dot"), _OptionValue(("-o", "--output"), "ftTGNEK")),
-    "openssl": _OneDash(("-out", "-keyout")),
+    "openssl": _OneDash(
+        (
+            *(
+                "-out",
+                "-keyout",
+                "-writerand",
+                "-outdir",
+                "-sess_out",
+                "-keylogfile",
+                "-CAserial",
+                "-certsout",
+                "-cacertsout",
+            ),
+            *(
+                "-extracertsout",
+                "-newkeyout",
+                "-respout",
+                "-reqout",
+                "-reqout_only",
+                "-rspout",
+                "-signer",
+                "-tracefile",
+            ),
+        )
+    ),
     "ssh-keygen": _OptionValue(("-f",), "tbCNPIVnOsSDrRaE"),
     "history": _history,
     "perl": _in_place,
