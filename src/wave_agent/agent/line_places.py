@@ -15,10 +15,10 @@ from wave_agent.agent.line_words import (
     SPLIT,
     UNCLEAR,
     VARIABLES,
+    LineSign,
+    LineWord,
     NotDataError,
-    Sign,
     Token,
-    Word,
     tokens,
 )
 from wave_agent.effects.sed_scripts import read_sed_script
@@ -157,7 +157,7 @@ _SED_CODE = re.compile(r"(?:-[nErsuz]*e|--expression=)(.*)", re.DOTALL)
 def check_places(line: str, *, options: bool) -> None:
     """Raises `NotDataError` unless every mark in the line is in a place where its argument is data. `options`: some
     argument starts with a hyphen."""
-    _Reader(tokens(line), options=options).run()
+    _PlaceReader(tokens(line), options=options).run()
 
 
 def check_sed_scripts(line: str, arguments: Sequence[str]) -> None:
@@ -174,8 +174,8 @@ def check_sed_scripts(line: str, arguments: Sequence[str]) -> None:
     left = iter(arguments)
     written: list[str] = []
     filled: list[str] = []
-    for token in [*found, Sign(";")]:
-        if isinstance(token, Word):
+    for token in [*found, LineSign(";")]:
+        if isinstance(token, LineWord):
             written.append(token.text)
             filled.append(_MARK.sub(lambda _: next(left), token.text))
         elif token.text not in _REDIRECTS:
@@ -218,13 +218,13 @@ def _carries(text: str, marks: Sequence[str]) -> bool:
     return any(mark in text for mark in marks)
 
 
-class _Reader:
+class _PlaceReader:
     """One pass over the tokens: each command is looked at for itself, and what it leaves for others at the end."""
 
     def __init__(self, found: list[Token], *, options: bool) -> None:
         self.left = found[::-1]
         self.options = options
-        self.keeps = any(isinstance(one, Word) and (one == ("for", True) or _is_kept(one.text)) for one in found)
+        self.keeps = any(isinstance(one, LineWord) and (one == ("for", True) or _is_kept(one.text)) for one in found)
         """A variable has an argument, perhaps: then any may."""
         self.marks = (*MARKS, *VARIABLES) if self.keeps else MARKS
         self.first = next((at for at, one in enumerate(found) if _carries(one.text, MARKS)), len(found))
@@ -239,7 +239,7 @@ class _Reader:
         is_piped, starts = False, True
         while self.left:
             token = self.left.pop()
-            if isinstance(token, Word):
+            if isinstance(token, LineWord):
                 if not starts or (is_piped and token.bare and token.text in _KEYWORDS):
                     raise NotDataError(UNCLEAR)
                 starts = self._begin(token, is_fed=is_piped)
@@ -265,7 +265,7 @@ class _Reader:
 
     # ------------------------------------------------------------------------------------------------------- statements
 
-    def _begin(self, word: Word, *, is_fed: bool) -> bool:
+    def _begin(self, word: LineWord, *, is_fed: bool) -> bool:
         """What begins with this word. Returns whether a command may follow without a separator."""
         if not word.bare or word.text not in _KEYWORDS:
             self._command(word, is_fed=is_fed)
@@ -280,23 +280,23 @@ class _Reader:
             self._condition()
         return word.text in _OPENING or word.text == "case"
 
-    def _word(self) -> Word:
-        if not self.left or not isinstance(self.left[-1], Word):
+    def _word(self) -> LineWord:
+        if not self.left or not isinstance(self.left[-1], LineWord):
             raise NotDataError(UNCLEAR)
         return self._pop_word()
 
-    def _pop_word(self) -> Word:
+    def _pop_word(self) -> LineWord:
         token = self.left.pop()
-        assert isinstance(token, Word)
+        assert isinstance(token, LineWord)
         return token
 
     def _keyword(self, text: str) -> None:
         if self._word() != (text, True):
             raise NotDataError(UNCLEAR)
 
-    def _words(self) -> list[Word]:
-        found: list[Word] = []
-        while self.left and isinstance(self.left[-1], Word):
+    def _words(self) -> list[LineWord]:
+        found: list[LineWord] = []
+        while self.left and isinstance(self.left[-1], LineWord):
             found.append(self._pop_word())
         return found
 
@@ -312,9 +312,9 @@ class _Reader:
             return
         while self.left:
             token = self.left.pop()
-            if token == Sign(")"):
+            if token == LineSign(")"):
                 return
-            if isinstance(token, Sign) and token.text not in ("|", "("):
+            if isinstance(token, LineSign) and token.text not in ("|", "("):
                 break
         raise NotDataError(UNCLEAR)
 
@@ -322,7 +322,7 @@ class _Reader:
         parts: list[Token] = []
         while self.left:
             token = self.left.pop()
-            is_quoted = isinstance(token, Word) and not token.bare
+            is_quoted = isinstance(token, LineWord) and not token.bare
             if not is_quoted and token.text in ("&&", "||", "(", ")", "!", "]]"):
                 self._check_comparison(parts)
                 parts = []
@@ -336,11 +336,11 @@ class _Reader:
     def _check_comparison(parts: Sequence[Token]) -> None:
         """Some operators evaluate their operands, so these must be others."""
         match parts:
-            case [] | [Word()]:
+            case [] | [LineWord()]:
                 known = True
-            case [Word(text=operator, bare=True), Word()]:
+            case [LineWord(text=operator, bare=True), LineWord()]:
                 known = operator in _UNARY
-            case [Word(), operator, Word()]:
+            case [LineWord(), operator, LineWord()]:
                 known = operator.text in ("<", ">", "=~") or operator.text in _BINARY
             case _:
                 known = False
@@ -349,11 +349,11 @@ class _Reader:
 
     # --------------------------------------------------------------------------------------------------------- commands
 
-    def _command(self, first: Word, *, is_fed: bool) -> None:
+    def _command(self, first: LineWord, *, is_fed: bool) -> None:
         words = [first]
-        while self.left and (isinstance(self.left[-1], Word) or self.left[-1].text in _REDIRECTS):
+        while self.left and (isinstance(self.left[-1], LineWord) or self.left[-1].text in _REDIRECTS):
             token = self.left.pop()
-            if isinstance(token, Word):
+            if isinstance(token, LineWord):
                 words.append(token)
             else:
                 is_fed = self._redirect(token) or is_fed
@@ -371,7 +371,7 @@ class _Reader:
                 raise NotDataError("it would be in the environment of a program")
             self._judge(texts, is_fed=is_fed)
 
-    def _redirect(self, sign: Sign) -> bool:
+    def _redirect(self, sign: LineSign) -> bool:
         """Whether it is input."""
         target = self._word().text
         if sign.text in _INPUT:

@@ -16,20 +16,20 @@ class NotDataError(Exception):
     """An argument may be run, or change what is run. The message says why, in words that may follow "and"."""
 
 
-class Word(NamedTuple):
+class LineWord(NamedTuple):
     text: str
     """Without its quotes, and with marks."""
     bare: bool
     """It has no quotes and no backslashes."""
 
 
-class Sign(NamedTuple):
+class LineSign(NamedTuple):
     """An operator."""
 
     text: str
 
 
-Token = Word | Sign
+Token = LineWord | LineSign
 
 _BLANKS = re.compile(r"[ \t]*")
 _SIGN = re.compile(r"&>>|<<<|&&|\|\||;;|\|&|&>|>>|>\||>&|<&|<>|[;|&()<>]")
@@ -55,7 +55,7 @@ class _Lexer:
                 raise NotDataError(UNCLEAR)
             if sign := _SIGN.match(self.line, self.at):
                 self.at = sign.end()
-                found.append(Sign(sign[0]))
+                found.append(LineSign(sign[0]))
                 continue
             word = self._word()
             numbers_a_redirection = word.bare and word.text.isdecimal() and self._peek() in ("<", ">")
@@ -74,7 +74,7 @@ class _Lexer:
     def _peek(self) -> str:
         return self.line[self.at : self.at + 1]
 
-    def _word(self) -> Word:
+    def _word(self) -> LineWord:
         start, pieces, bare = self.at, list[str](), True
         while (character := self._peek()) and character not in " \t;|&()<>":
             if literal := _LITERAL.match(self.line, self.at):
@@ -102,7 +102,7 @@ class _Lexer:
         text = "".join(pieces)
         if bare and len(text) > 1 and text != "{}" and ("{" in text or "}" in text):  # words in braces are several
             raise NotDataError(UNCLEAR)
-        return Word(text, bare and self.at > start)
+        return LineWord(text, bare and self.at > start)
 
     def _take(self) -> str:
         self.at += 1
