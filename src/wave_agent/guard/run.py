@@ -24,7 +24,7 @@ from wave_agent.guard.hosts import HOSTS, Verb
 from wave_agent.guard.journal import GuardJournal, earlier_for, session_name, with_id
 from wave_agent.guard.judge import HostJudge
 from wave_agent.guard.verdicts import JudgedEvent, JudgedHostCall
-from wave_agent.hooks.events import EVENTS, HookEvent
+from wave_agent.hooks.events import EVENTS
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.system.private_files import make_private
 from wave_agent.text import strip_controls
@@ -103,7 +103,7 @@ async def _answer(asked: Asked, stdin: bytes, send: Callable[[HostReply], None],
             with suppress(SessionError):
                 if late:
                     guard.journal.add_runs(late)
-            if event is not None and event.event is HookEvent.SESSION_END:
+            if event is not None and EVENTS[event.event].ends_session:
                 guard.upload()
 
 

@@ -246,6 +246,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     """A model's objection also ends the turn, for a hook with `continueOnBlock: false`."""
     waited: bool = True
     """False if nothing depends on the hooks: they are started but not awaited."""
+    ends_session: bool = False
+    """Nothing is added to the session afterwards, unless it is resumed."""
     deadline: float | None = None
     """Seconds for all hooks together, whatever their timeouts."""
     in_subagent: Literal["same", "never", "SubagentStop"] = "same"
@@ -605,6 +607,7 @@ _ROWS = (
         reason_reader=Audience.USER,
         flow=_IGNORED,
         deadline=1.5,
+        ends_session=True,
         in_subagent="never",
     ),
     EventRow(
