@@ -28,7 +28,9 @@ _REGEX = lazy_regex(r"(?>(?:[^\\\[\n]|\\[^\n]|\[\^?\]?(?>(?:\[([:.=])(?>(?:(?!\1
 _AFTER = ("", ";", "\n", "}", " ", "#")
 """What may follow a command on its line."""
 _ANY_FILE = lazy_regex(r"(?<![A-Za-z])[gpiImMe0-9]*([rRwW])(?=[ \t]*+([^\n;}]*[^\s;}])([^\n]*))")
-_RUNS = lazy_regex(r"(?<![A-Za-z])e[ \t]+([^\n]+)|s([^\w\s\\])(?:(?!\2)[^\\\n]|\\.)*+\2((?:(?!\2)[^\\\n]|\\.)*+)\2\w*e")
+_RUNS = lazy_regex(
+    r"(?<![A-Za-z])e[ \t]+([^\n]+)|s([^\w\s\\])(?>(?:(?!\2)[^\\\n]|\\.)*)\2((?>(?:(?!\2)[^\\\n]|\\.)*))\2\w*e"
+)
 """`e COMMAND`, and `s/…/COMMAND/e`."""
 _MOST_GUESSED = 32
 
