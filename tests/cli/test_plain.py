@@ -1,18 +1,13 @@
 """`wave --plain` on a real terminal: what a user types, and the lines that come."""
 
 import errno
-import fcntl
-import json
 import os
-import pty
 import re
 import select
 import signal
-import struct
 import subprocess
 import sys
 import sysconfig
-import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.plain_stage import GUARD, NOT_PLAIN, hook, open_terminal, write_settings
 from wave_agent.testing import RecordingModelServer, Reply, call
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
@@ -29,16 +25,13 @@ TAKES_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 """Ctrl-C reaches the programs whose terminal it is."""
-NOT_PLAIN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2500-\u259f\u2800-\u28ff]")
-"""Whatever moves the cursor, colours, draws boxes or spins. The terminal itself writes each newline with a `\\r`."""
 
 
 class Session:
     """A program on a terminal, and everything that came to it."""
 
     def __init__(self, command: Sequence[str | Path], project: Path, environment: dict[str, str]) -> None:
-        self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+        self._master, slave = open_terminal()
         self.process = subprocess.Popen(
             [sys.executable, "-c", TAKES_TERMINAL, *map(str, command)],
             cwd=project,
@@ -98,9 +91,7 @@ class Place:
         self.requests: list[Any] = []
 
     def settings(self, settings: dict[str, Any], home: bool = True) -> None:
-        directory = self.home if home else self.project / ".wave"
-        directory.mkdir(exist_ok=True)
-        (directory / "settings.json").write_text(json.dumps(settings))
+        write_settings(self.home if home else self.project / ".wave", settings)
 
     @contextmanager
     def wave(
@@ -125,16 +116,6 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
-
-
-def hook(command: str, **more: Any) -> dict[str, Any]:
-    return {"hooks": [{"type": "command", "command": command, **more}]}
-
-
-GUARD = {
-    **hook("grep -q '\"rm ' && { echo no rm here >&2; exit 2; } || exit 0", name="guard.sh"),
-    "matcher": "Bash",
-}
 
 
 def test_a_session_is_lines_of_text(place: Place) -> None:
@@ -205,40 +186,6 @@ def test_a_question_has_numbers_and_what_was_typed_before_does_not_answer_it(pla
     assert not (place.project / "three").exists()
 
 
-def test_an_edit_is_shown_with_line_numbers_before_it_is_made(place: Place) -> None:
-    (place.project / "a.txt").write_text("one\ntwo\n")
-    edit = call("Edit", file_path=str(place.project / "a.txt"), old_string="two", new_string="2")
-    with place.wave([Reply(tool_calls=[call("Read", file_path=str(place.project / "a.txt")), edit]), "ok"]) as wave:
-        wave.sees("You: ")
-        wave.enter("Edit.")
-        wave.sees("Question: May Edit a.txt run?")
-        wave.sees("      1  one\n      2 -two\n      2 +2\n")
-        wave.sees("Answer, 1 to ")
-        wave.enter("2")
-        wave.sees("  result: changed, +1 -1\n")
-        wave.sees("Wave: ok\n")
-
-
-def test_a_project_with_hooks_asks_for_trust(place: Place) -> None:
-    place.settings({"hooks": {"PreToolUse": [GUARD]}}, home=False)
-    with place.wave(["Hello."]) as wave:
-        wave.sees("Question: Do you trust this project?")
-        wave.sees("It has hooks: commands that run on your machine")
-        wave.sees("4. Leave\n")
-        wave.enter("1")
-        wave.sees("You: ")
-        wave.enter("/status")
-        wave.sees("Hooks: 1 of the project skipped\n")
-        wave.enter("Hi.")
-        wave.sees("Wave: Hello.\n")
-        wave.enter("/exit")
-        assert wave.ends() == 0
-    with place.wave([]) as wave:
-        wave.sees("Answer, 1 to 4: ")
-        wave.type("\x04")
-        assert wave.ends() == 0
-
-
 def test_ctrl_c_interrupts_and_twice_leaves(place: Place) -> None:
     replies = [Reply("I wait.", tool_calls=[call("Bash", command="echo $$ > pid; sleep 600")]), "Never."]
     with place.wave(replies, "--allowed-tools", "Bash") as wave:
@@ -257,85 +204,6 @@ def test_ctrl_c_interrupts_and_twice_leaves(place: Place) -> None:
         assert "Traceback" not in wave.shown
 
 
-def test_a_turned_away_question_interrupts(place: Place) -> None:
-    with place.wave([Reply(tool_calls=[call("Bash", command="touch made")]), "Never."]) as wave:
-        wave.sees("You: ")
-        wave.enter("Make it.")
-        wave.sees("Answer, 1 to ")
-        wave.type("\x03")
-        wave.sees("Turned away. Ctrl-C again leaves.\n")
-        wave.sees("Interrupted.\n")
-        wave.sees("You: ")
-    assert not (place.project / "made").exists()
-
-
-def test_a_prompt_may_have_many_lines(place: Place) -> None:
-    with place.wave(["One.", "Two.", "Three.", "Four."]) as wave:
-        wave.sees("You: ")
-        wave.enter("first\\")
-        wave.sees("More: ")
-        wave.enter("second")
-        wave.sees("Wave: One.\n")
-        wave.sees("You: ")
-        wave.type("!rm\n\n/exit\nlast")  # a paste without a newline at its end
-        wave.sees("3 lines, not sent yet. An empty line sends them, Ctrl-C drops them.\n")
-        wave.sees("More: ")
-        wave.enter(" line")
-        wave.sees("More: ")
-        wave.enter("")
-        wave.sees("Wave: Two.\n")
-        wave.sees("You: ")
-        wave.type('"""\na\n')
-        wave.sees("More: ")
-        wave.type('\nb\n"""\n')
-        wave.sees("Wave: Three.\n")
-        wave.sees("You: ")
-        wave.enter("x" * 5000)
-        wave.sees("The terminal cut this line after 4,095 bytes, so it was not sent.")
-    sent = [request.body["messages"][-1]["content"] for request in place.requests]
-    assert sent == ["first\nsecond", "!rm\n\n/exit\nlast line", "a\n\nb"]
-
-
-def test_commands(place: Place) -> None:
-    with place.wave([Reply("Hello.")], "--no-project-hooks") as wave:
-        wave.sees("You: ")
-        for typed, told in (
-            ("/help", "/resume [ID]: resume another session of this project\n"),
-            ("/model", "The model is small. Change it with /model NAME.\n"),
-            ("/model large", "Using large from the next prompt on.\n"),
-            ("/mode plan", "The mode is plan."),
-            ("/mode default", "The mode is default."),
-            ("/mode bypassPermissions", "There is no mode"),
-            ("/permissions", "Mode: default\nDeny: none\n"),
-            ("/hooks", "No hooks.\n"),
-            ("/hooks trace", "No hook has run yet.\n"),
-            ("/output", "There is no such call."),
-            ("/cost", "0 tokens in, 0 out"),
-            ("/sessions", ""),
-            ("/undo", "No changes to files to undo."),
-            ("/theme", "/theme needs the full screen: wave without --plain.\n"),
-            ("/mcp", "/mcp needs the full screen: wave without --plain, or in a shell: wave mcp.\n"),
-            ("/nonsense", "There is no command /nonsense; /help lists them.\n"),
-            ("!echo shouted", "\nshouted\n"),
-            ("Hi.", "Wave: Hello.\n"),
-            ("/export out.md", "Wrote "),
-            ("/clear", "New session. To go back to the old one: /resume.\n"),
-            ("/resume", "Question: Which session?\n"),
-        ):
-            wave.enter(typed)
-            wave.sees(told)
-            wave.sees("Answer, 1 to 1: " if typed == "/resume" else "You: ")
-        wave.enter("1")
-        wave.sees("Switched session.\n")
-        wave.sees("Resumed a session of 2 messages.\nYou: Hi.\nWave: Hello.\n")
-        wave.sees("You: ")
-        wave.enter("/exit")
-        assert wave.ends() == 0
-    assert place.requests[0].body["model"] == "large"
-    assert "shouted" in place.requests[0].body["messages"][-1]["content"]
-    assert (place.project / "out.md").exists()
-
-
 def test_a_session_is_resumed(place: Place) -> None:
     with place.wave(["The answer is 42."]) as wave:
         wave.sees("You: ")
@@ -347,69 +215,6 @@ def test_a_session_is_resumed(place: Place) -> None:
     with place.wave([], "-c", command=(WAVE,), TERM="dumb") as wave:
         wave.sees("You: What is it?\nWave: The answer is 42.\n")
         wave.sees("You: ")
-
-
-def test_a_plan_is_accepted_with_a_number(place: Place) -> None:
-    with place.wave(["The plan.", "Done."], "--permission-mode", "plan") as wave:
-        wave.sees("You: ")
-        wave.enter("Plan.")
-        wave.sees("Question: Accept this plan?")
-        wave.sees("Answer, 1 to 3: ")
-        wave.enter("1")
-        wave.sees("Wave: Done.\n")
-        wave.sees("You: ")
-        wave.enter("/mode")
-        wave.sees("The mode is default.")
-
-
-def test_a_todo_list_and_failures_have_words(place: Place) -> None:
-    todos = [
-        {"content": "Look", "status": "completed", "activeForm": "Looking"},
-        {"content": "Mend", "status": "in_progress", "activeForm": "Mending"},
-        {"content": "Rest", "status": "pending", "activeForm": "Resting"},
-    ]
-    replies = [
-        Reply(tool_calls=[call("TodoWrite", todos=todos), call("Bash", command="seq 9; exit 3")]),
-        "Done.",
-    ]
-    with place.wave(replies, "--allowed-tools", "Bash") as wave:
-        wave.sees("You: ")
-        wave.enter("Go.")
-        wave.sees("Todo list: 1 of 3 done\n  done: Look\n  in progress: Mend\n  to do: Rest\n")
-        wave.sees("  failed: ")
-        wave.sees("more lines: /output\n")
-        wave.sees("Wave: Done.\n")
-
-
-def test_hooks_that_change_or_add_something_are_lines_too(place: Place) -> None:
-    rewrite = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "echo other"}}}
-    hooks = {
-        "UserPromptSubmit": [hook("echo remember the milk", name="milk")],
-        "PreToolUse": [hook(f"echo '{json.dumps(rewrite)}'", name="other", statusMessage="Looking at it")],
-        "PostToolUse": [hook("exit 1", name="broken")],
-    }
-    place.settings({"hooks": hooks})
-    with place.wave([Reply(tool_calls=[call("Bash", command="echo one")]), "Done."], "--allowed-tools", "Bash") as wave:
-        wave.sees("You: ")
-        wave.enter("Go.")
-        wave.sees('Hook "milk" on UserPromptSubmit added context')
-        wave.sees("Hook other runs: Looking at it\n")
-        wave.sees('Hook "other" on PreToolUse rewrote the input')
-        wave.sees('Hook "broken" on PostToolUse failed with exit code 1 and was let through')
-        wave.sees("Wave: Done.\n")
-
-
-def test_a_blocked_prompt_is_not_kept(place: Place) -> None:
-    place.settings({"hooks": {"UserPromptSubmit": [hook("echo not that >&2; exit 2", name="guard")]}})
-    with place.wave([]) as wave:
-        wave.sees("You: ")
-        wave.enter("My password is 12345.")
-        wave.sees('Hook "guard" blocked the prompt: not that\n')
-        wave.sees("The prompt was not sent, and is not kept.\n")
-        wave.sees("You: ")
-        wave.type("\x04")
-        assert wave.ends() == 0
-    assert not [file for file in place.home.rglob("*") if file.is_file() and b"12345" in file.read_bytes()]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -453,20 +258,3 @@ def test_it_does_not_load_the_library_of_the_screen(place: Place) -> None:
         wave.sees("You: ")
         wave.type("\x04")
         wave.sees("loaded []\n")
-
-
-def test_nothing_of_what_others_say_commands_the_terminal(place: Place) -> None:
-    hostile = "a\x1b]52;c;Z290Y2hh\x07\x1b[2J\x1b[31m\x9b31m\rb\x08\u202ec"
-    place.settings({"hooks": {"UserPromptSubmit": [hook(f"printf '%s' '{json.dumps({'systemMessage': hostile})}'")]}})
-    replies = [
-        Reply(hostile + "\nnext", tool_calls=[call(f"Bash{hostile}", command=hostile), call("Bash", command=hostile)]),
-        hostile,
-    ]
-    with place.wave(replies) as wave:
-        wave.sees("You: ")
-        wave.enter("Go.")
-        wave.sees("Answer, 1 to ")
-        wave.enter("n")
-        wave.sees("Wave: a")
-        wave.sees("You: ")
-        assert NOT_PLAIN.search(wave.shown) is None, ascii(wave.shown)

@@ -25,15 +25,15 @@ from wave_agent.text import one_line
 _LISTED = 50
 """Sessions in a list."""
 _OWN = (
+    SlashCommand("help", "", "list the commands"),
+    SlashCommand("hooks", "[trace]", "list this session's hooks; `trace`: their runs, in order"),
+    SlashCommand("resume", "[ID]", "resume another session of this project; no ID: choose from a list"),
     SlashCommand("mode", "[NAME]", "show or change the permission mode: default, acceptEdits, plan"),
     SlashCommand("status", "", "say model, mode, how full the window is, directory and session"),
     SlashCommand("output", "[N]", "print the latest call's input and output; N: of the Nth call before it"),
 )
-"""For what the screen has keys, or shows all the time."""
-_SAME = (
-    *("help", "clear", "compact", "model", "permissions", "hooks", "init", "sessions", "resume", "cost", "export"),
-    *("undo", "exit"),
-)
+"""What is different here, and that for which the screen has keys, or shows all the time."""
+_SAME = (*("clear", "compact", "model", "permissions", "init", "sessions", "cost", "export", "undo", "exit"),)
 _ELSEWHERE: Mapping[str, str] = {
     "doctor": "wave doctor",
     "mcp": "wave mcp",

@@ -3,11 +3,13 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 
 from wave_agent.agent.options import Options, locate_for
 from wave_agent.cli.plain.session import PlainSession
+from wave_agent.cli.plain.terminal import Teletype
 from wave_agent.cli.quick import written
 from wave_agent.errors import SettingsError
 from wave_agent.permissions.root_user import root_caution
@@ -32,6 +34,7 @@ async def _run(options: Callable[[], Options], *, debug_hooks: bool) -> int:
     place, home = locate_for(chosen, environment)
     session = PlainSession(
         Agents(chosen, place, home),
+        Teletype(sys.stdin.fileno(), sys.stdout),
         remember=partial(TrustStore(home).remember_rule, place.directory),
         environment=environment,
         every_hook=debug_hooks,

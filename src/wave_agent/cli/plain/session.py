@@ -14,7 +14,7 @@ from wave_agent.cli.plain.commands import COMMANDS, Commands, guarded
 from wave_agent.cli.plain.input import PromptLines, Wanted
 from wave_agent.cli.plain.narration import LineNarration
 from wave_agent.cli.plain.questions import Questions
-from wave_agent.cli.plain.terminal import LineTerminal
+from wave_agent.cli.plain.terminal import LineTerminal, Teletype
 from wave_agent.errors import SettingsError, UntrustedHooksError
 from wave_agent.events import Event, HookFinished, ModelWoken, TurnEnded, TurnStarted
 from wave_agent.messages import Message, TextBlock
@@ -76,6 +76,7 @@ class PlainSession:
     def __init__(
         self,
         agents: Agents,
+        teletype: Teletype,
         *,
         remember: Callable[[str], None],
         environment: Mapping[str, str],
@@ -92,7 +93,7 @@ class PlainSession:
         self._alarms: tuple[str, ...] = ()
         self._servers: tuple[WaitingServer, ...] = ()
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
-        self._terminal = LineTerminal(on_lines=self._entered, on_end=self._ended, on_gone=self.leave)
+        self._terminal = LineTerminal(teletype, on_lines=self._entered, on_end=self._ended, on_gone=self.leave)
         self._questions = Questions(self._terminal)
         self._lines = PromptLines()
         self._commands = Commands(self)

@@ -5,11 +5,11 @@ The terminal itself echoes and edits the line being typed, so a screen reader he
 
 import asyncio
 import os
-import sys
 import termios
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple, TextIO
 
 from wave_agent.text import strip_controls
 
@@ -21,14 +21,22 @@ LONGEST = 4095
 OnLines = Callable[[Sequence[str]], None]
 
 
+class Teletype(NamedTuple):
+    keyboard: int
+    """A descriptor."""
+    output: TextIO
+
+
 class LineTerminal:
     """`on_lines` gets the lines that were entered together, `on_end` is called for Ctrl-D, `on_gone` when nobody is
     there any more."""
 
-    def __init__(self, *, on_lines: OnLines, on_end: Callable[[], None], on_gone: Callable[[], None]) -> None:
+    def __init__(
+        self, teletype: Teletype, *, on_lines: OnLines, on_end: Callable[[], None], on_gone: Callable[[], None]
+    ) -> None:
+        self._keyboard, self._output = teletype
         self._on_lines, self._on_end, self._on_gone = on_lines, on_end, on_gone
-        self._keyboard = sys.stdin.fileno()
-        self._encoding = sys.stdout.encoding or "utf-8"
+        self._encoding = self._output.encoding or "utf-8"
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._lines: list[str] = []
         self._line = ""
@@ -70,8 +78,8 @@ class LineTerminal:
         if self._is_gone:
             return
         try:
-            sys.stdout.write(text.encode(self._encoding, "replace").decode(self._encoding))
-            sys.stdout.flush()
+            self._output.write(text.encode(self._encoding, "replace").decode(self._encoding))
+            self._output.flush()
         except (OSError, ValueError):
             self._gone()
 
