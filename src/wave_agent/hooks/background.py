@@ -60,6 +60,9 @@ class BackgroundHooks:
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+        for said in (one.said for one in self._deferred.waiting if one.wakes):
+            text = f"Hook {said.hook} finished after the last turn, so the model has not seen this: {said.text}"
+            self._emit(Notice(content=text))
 
     async def _finish(self, work: Coroutine[Any, Any, Outcome], occasion: int) -> None:
         with suppress(SessionError):  # nothing awaits this task; a failure to record the run is reported elsewhere
@@ -67,13 +70,6 @@ class BackgroundHooks:
             self._deferred.add(outcome, occasion)
             for note in outcome.to_user:
                 self._emit(Notice(content=note.text, level=note.level))
-            if outcome.wakes:
-                self._wake(outcome)
-
-    def _wake(self, outcome: Outcome) -> None:
-        for said in outcome.contexts:
-            if self._is_closing:
-                text = f"Hook {said.hook} finished after the last turn, so the model has not seen this: {said.text}"
-                self._emit(Notice(content=text))
-            else:
-                self._emit(ModelWoken(event=outcome.event.value, hook=said.hook))
+            if outcome.wakes and not self._is_closing:
+                for said in outcome.contexts:
+                    self._emit(ModelWoken(event=outcome.event.value, hook=said.hook))
