@@ -230,7 +230,7 @@ UNSOUND = {
 
 
 def test_an_answer_that_is_not_sound_denies_and_leaves_no_question_open(project: Project) -> None:
-    calls = [Reply(tool_calls=[call("Bash", command="touch ran")]) for _ in UNSOUND]
+    calls = [Reply(tool_calls=[call("Bash", command=f"touch ran # {number}")]) for number in range(len(UNSOUND))]
     with serving(*calls, "Done.") as server:
         client = Client(project, server)
         client.prompt(client.new(), "Go")

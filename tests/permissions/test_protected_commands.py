@@ -707,7 +707,8 @@ SPLIT = [
     ("src/q guard.sh x.txt", "find . -name '*.txt' | xargs chmod 0", True),
     ("src/q guard.sh x.txt", "find src -name '*.txt' | sort | xargs -n1 rm", True),
     ("src/q guard.sh x.txt", "echo src/* | xargs rm", True),
-    ("src/a guard.sh/x.txt", "find src -name x.txt | xargs rm -f", True),
+    ("src/a .git/config", "find src -name config | xargs rm -f", True),
+    ("src/a guard.sh/x.txt", "find src -name x.txt | xargs rm -f", False),  # nothing is below a file
     ("src/q'x.txt", "find src -name '*.txt' | xargs rm", True),
     ("src/q\\x.txt", "find src -name '*.txt' | xargs -I{} rm {}", True),
     ("src/q\nguard.sh\nx.txt", "find src -name '*.txt' | xargs -d '\\n' rm", True),
