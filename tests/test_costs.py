@@ -31,6 +31,7 @@ from wave_agent.models.encoded_messages import EncodedMessages
 from wave_agent.models.openai_chat import OpenAIChat
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.settings import hook_entries
+from wave_agent.shell.reader import forget, read_placed
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
@@ -514,6 +515,20 @@ def test_a_request_runs_no_line_for_a_message_that_was_in_the_one_before() -> No
             request(number)
         counts.append(lines.total())
     assert counts[1] == counts[0], lines.most_common(3)
+
+
+def test_a_line_of_bash_that_was_just_read_is_found_without_looking_at_others() -> None:
+    """Hooks, rules and the tool ask for it one after another."""
+    lines = Counter[str]()
+    counts: list[int] = []
+    forget()
+    for number in range(60):
+        read_placed(f"echo {number}", {}, "/")
+        lines.clear()
+        with counted(lines):
+            read_placed(f"echo {number}", {}, "/")
+        counts.append(lines.total())
+    assert counts[-1] == counts[0]
 
 
 @contextmanager
