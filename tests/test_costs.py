@@ -172,7 +172,7 @@ def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path
     assert found <= {
         *("wave_agent.mcp", "values", "entries", "sources", "servers", "session", "server_status", "tools"),
         *("cache", "consent", "pins", "definitions", "identity", "file_digests", "loaded_files", "bound_files"),
-        *("project_code", "launchers", "inline_code", "package_files", "package_names", "host_on_demand"),
+        *("launchers", "package_files", "host_on_demand"),
         "mentions",  # this server has instructions, which are marked
     }
 
