@@ -11,7 +11,8 @@ import subprocess
 import sys
 import sysconfig
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from types import FrameType
@@ -23,9 +24,14 @@ from wave_agent import Agent
 from wave_agent.agent.options import Options
 from wave_agent.hooks.execution import HookJob
 from wave_agent.hooks.runners.command import ProcessRunner
+from wave_agent.messages import Message, TextBlock
 from wave_agent.models.base import Delta, ModelRequest, Text, ToolCall
+from wave_agent.models.conversion import Converter
+from wave_agent.models.encoded_messages import EncodedMessages
+from wave_agent.models.openai_chat import OpenAIChat
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.settings import hook_entries
+from wave_agent.shell.reader import forget, read_placed
 from wave_agent.testing import RecordingModelServer, Reply, ScriptedModel, call
 
 WAVE = Path(sysconfig.get_path("scripts")) / "wave"
@@ -166,7 +172,7 @@ def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path
     assert found <= {
         *("wave_agent.mcp", "values", "entries", "sources", "servers", "session", "server_status", "tools"),
         *("cache", "consent", "pins", "definitions", "identity", "file_digests", "loaded_files", "bound_files"),
-        *("project_code", "launchers", "inline_code", "package_files", "package_names", "host_on_demand"),
+        *("launchers", "package_files", "host_on_demand"),
         "mentions",  # this server has instructions, which are marked
     }
 
@@ -488,6 +494,57 @@ async def test_a_call_takes_no_more_work_late_in_a_session_than_early(
             sys.setprofile(before)
     early, late = median(model.counts[15:25]), median(model.counts[105:115])
     assert late <= 1.05 * early
+
+
+def test_a_request_runs_no_line_for_a_message_that_was_in_the_one_before() -> None:
+    """Calls of functions do not show this: a loop within one runs lines too."""
+    converter, api, encoded = Converter(), OpenAIChat(), EncodedMessages()
+
+    def request(number: int) -> None:
+        conversation = [Message("user", (TextBlock(str(one), "user"),)) for one in range(number)]
+        for shown in (conversation[:-1], conversation):
+            lines.clear()
+            sent = converter.convert(shown, system="You are an agent.")
+            body = api.body(ModelRequest(model="any", messages=sent))
+            encoded.encode(body["messages"])
+
+    lines = Counter[str]()
+    counts: list[int] = []
+    for number in (20, 600):
+        with counted(lines):
+            request(number)
+        counts.append(lines.total())
+    assert counts[1] == counts[0], lines.most_common(3)
+
+
+def test_a_line_of_bash_that_was_just_read_is_found_without_looking_at_others() -> None:
+    """Hooks, rules and the tool ask for it one after another."""
+    lines = Counter[str]()
+    counts: list[int] = []
+    forget()
+    for number in range(60):
+        read_placed(f"echo {number}", {}, "/")
+        lines.clear()
+        with counted(lines):
+            read_placed(f"echo {number}", {}, "/")
+        counts.append(lines.total())
+    assert counts[-1] == counts[0]
+
+
+@contextmanager
+def counted(lines: Counter[str]) -> Generator[None]:
+    """Counts the lines of Python that run meanwhile."""
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        lines[f"{frame.f_code.co_filename}:{frame.f_lineno}"] += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def test_what_the_first_command_needs_is_loaded_while_the_model_works(tmp_path: Path) -> None:

@@ -10,14 +10,18 @@ import stat
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.file_digests import FileDigests
-from wave_agent.mcp.project_code import SYSTEM, CodeFile, TooMuchCodeError, code_below
+from wave_agent.mcp.launchers import SYSTEM
 from wave_agent.settings.trust import UNREADABLE
 from wave_agent.system.real_files import is_below
+
+if TYPE_CHECKING:
+    from wave_agent.mcp.project_code import CodeFile
 
 MOST_FILES = 2000
 MOST_BYTES = 64 << 20
@@ -86,6 +90,9 @@ class BoundFiles:
     def project_code(self) -> str:
         """Binds all code of the project, whether or not anything names it. Returns what could not be: a phrase, empty
         as a rule."""
+        # Lazy: as a rule, a server of the user runs no code of the project.
+        from wave_agent.mcp.project_code import TooMuchCodeError, code_below
+
         missing, most, without = "", self._digests.limits.code_files, self._digests.home
         try:
             found = code_below(self._root, most=most, installed=True, without=without)
@@ -104,7 +111,7 @@ class BoundFiles:
                 self._found[key] = BoundFile(self._digest_below(one), is_code=False)
         return missing
 
-    def _digest_below(self, one: CodeFile) -> str | None:
+    def _digest_below(self, one: "CodeFile") -> str | None:
         if stat.S_ISREG(one.facts.st_mode):
             return self._digests.of(one.path, one.facts)
         if not stat.S_ISLNK(one.facts.st_mode):

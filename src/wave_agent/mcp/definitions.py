@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from wave_agent.formats.readable import readable_text
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.mcp.values import ToolDefinition
+from wave_agent.mcp.values import NAME_CHARACTERS, ToolDefinition
 from wave_agent.text import one_line, reveal, strip_controls
 
 LONGEST_TOOL_NAME = 64
@@ -28,7 +28,6 @@ _DEEPEST = 48
 _LONGEST_KEY = 128
 _CUT = " … [cut]"
 _LETTERS = lazy_regex(r"[\W_]+")
-_INVALID = lazy_regex(r"[^A-Za-z0-9_-]")
 # What `strip_controls` leaves: joiners, fillers and selectors that hide text from people but not from models.
 _HIDDEN = lazy_regex(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
@@ -121,7 +120,10 @@ def definition_text(tool: ToolDefinition) -> str:
 
 def plain_name(server: str, tool: str) -> str:
     """`mcp__server__tool`, with other characters replaced; it may be too long, and another tool's as well."""
-    return f"{PREFIX}{server}__{_INVALID.sub('_', tool)}"
+    valid = (
+        tool if NAME_CHARACTERS.issuperset(tool) else "".join(one if one in NAME_CHARACTERS else "_" for one in tool)
+    )
+    return f"{PREFIX}{server}__{valid}"
 
 
 def tool_names(server: str, tools: Iterable[str]) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from wave_agent.formats.strict_json import Path as Where
 from wave_agent.formats.strict_json import type_name
 from wave_agent.hooks.definitions import Layer
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.mcp.values import OAuth, ServerEntry, ServerTransport
+from wave_agent.mcp.values import NAME_CHARACTERS, OAuth, ServerEntry, ServerTransport
 from wave_agent.settings.hook_entries import Issue
 from wave_agent.settings.mcp_keys import ENTRY_SCHEMA
 from wave_agent.settings.places import OF_THE_PROJECT
@@ -22,7 +22,6 @@ LONGEST_NAME = 48
 SHORTEST_TIMEOUT = 1000
 """Milliseconds. A smaller number was probably meant as seconds."""
 _LONGEST_TIMEOUT = 24 * 3_600_000
-_NAME = lazy_regex(r"[A-Za-z0-9_-]+")
 _VARIABLE = lazy_regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _VARIABLE_NAME = lazy_regex(r"[^=\0]+")
 _URL = lazy_regex(r"(?i)https?://[^\s\x00-\x20\x7f\\/?#][^\s\x00-\x20\x7f\\]*")
@@ -84,7 +83,7 @@ def name_problem(name: str) -> str | None:
     if not name:
         return "a server needs a name"
     shown = one_line(name, 60)
-    if not _NAME.fullmatch(name):
+    if not NAME_CHARACTERS.issuperset(name):
         return f'"{shown}" is not a name for a server: use letters, digits, "-" and "_"'
     if "__" in name or name.startswith("_") or name.endswith("_"):
         return f'"{shown}" is not a name for a server: it contains "__", or begins or ends with "_"'

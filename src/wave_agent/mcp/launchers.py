@@ -62,6 +62,11 @@ class LauncherRow(Struct, frozen=True, kw_only=True):
     runs_arguments: bool = False
     """Any of its arguments may be code, or name what it runs: `awk`, `git -c alias.x=!…`."""
 
+    @property
+    def takes_code(self) -> bool:
+        """Whether its arguments may be code, or say where code is loaded from."""
+        return bool(self.runs_arguments or self.code_options or self.code_letters or self.search_options)
+
 
 _PACKAGE_OPTIONS = ("-p", "--package", "-c", "--call", "-w", "--workspace", "--prefix", "--cache", "--registry")
 
@@ -214,6 +219,14 @@ RUNTIMES = frozenset({
     *("ruby", "perl", "php", "java", "go", "cargo"),
 })  # fmt: skip
 """Programs that launchers start by name."""
+SYSTEM = ("/usr/", "/bin/", "/lib", "/sbin/", "/nix/", "/snap/", "/opt/")
+"""Where programs are installed for everyone."""
+SCRIPTS = frozenset({
+    *(".py", ".pyc", ".pyw", ".pyz", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".wasm", ".jar"),
+    *(".sh", ".bash", ".zsh", ".fish", ".ksh", ".ps1", ".rb", ".pl", ".php", ".phar", ".lua", ".tcl", ".r", ".jl"),
+    *(".exs", ".kts", ".groovy", ".go", ".mk"),
+})  # fmt: skip
+"""Suffixes of files that are run if any program is given one."""
 
 
 def launcher_of(program: str) -> LauncherRow | None:

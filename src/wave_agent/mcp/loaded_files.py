@@ -12,9 +12,10 @@ from itertools import takewhile
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.bound_files import CODE, BoundFiles, UnboundFilesError, spellings
 from wave_agent.mcp.file_digests import FileDigests
-from wave_agent.mcp.inline_code import inline_code, module_names, searched_directories
 from wave_agent.mcp.launchers import (
     RUNTIMES,
+    SCRIPTS,
+    SYSTEM,
     WITHIN,
     WRAPPERS,
     LauncherArguments,
@@ -24,9 +25,7 @@ from wave_agent.mcp.launchers import (
     option_values,
     sort_arguments,
 )
-from wave_agent.mcp.package_files import PackageFiles, upwards
-from wave_agent.mcp.package_names import local_path, program_of_package
-from wave_agent.mcp.project_code import SCRIPTS, SYSTEM
+from wave_agent.mcp.package_files import PackageFiles, local_path, program_of_package, upwards
 from wave_agent.mcp.values import ServerEntry, ServerTransport
 from wave_agent.system.project import Project
 from wave_agent.system.real_files import is_below
@@ -264,6 +263,11 @@ class LoadedFiles:
 
     def _inline(self, row: LauncherRow, words: Sequence[str], bases: Sequence[str]) -> None:
         """Code in the arguments may load anything; what it names is looked for."""
+        if not row.takes_code:
+            return
+        # Lazy: most servers are started by launchers whose arguments contain no code.
+        from wave_agent.mcp.inline_code import inline_code, module_names, searched_directories
+
         code = inline_code(row, words)
         searched = [*searched_directories(row, words)]
         if self._is_of_project and (code is not None or searched):

@@ -1,14 +1,15 @@
-"""The files of a package, or of a Python module, as far as the project has them."""
+"""The files of a package, or of a Python module, as far as the project has them. Launchers are given the name of a
+package, with or without a version, or a path."""
 
 import os
 from collections.abc import Iterator, Sequence
 
 from wave_agent.lazy_regex import lazy_regex
 from wave_agent.mcp.bound_files import BoundFiles
-from wave_agent.mcp.package_names import local_path, program_of_package, without_version
 from wave_agent.system.real_files import is_below
 
 _ENTRY_POINT = lazy_regex(r"""=\s*["']([\w.]+):[\w.]+["']""")
+_VERSION = lazy_regex(r"(?<=.)(?:@|==|>=|<=|~=|!=|>|<|\[).*")
 
 
 class PackageFiles:
@@ -68,3 +69,17 @@ def upwards(directory: str, root: str) -> Iterator[str]:
         if at == root:
             return
         at = os.path.dirname(at)
+
+
+def without_version(package: str) -> str:
+    return _VERSION.sub("", package)
+
+
+def program_of_package(package: str) -> str:
+    """Its program: `@scope/server-x@1.2` → `server-x`. Empty for a path."""
+    name = without_version(package).rpartition("/")[2]
+    return "" if name in ("", ".", "..") or package.startswith(("-", ".")) else name
+
+
+def local_path(word: str) -> str:
+    return word.removeprefix("file:").removeprefix("//") if word.startswith("file:") else word

@@ -10,16 +10,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from wave_agent.mcp.launchers import SCRIPTS, SYSTEM
 from wave_agent.system.real_files import is_below
 
-SYSTEM = ("/usr/", "/bin/", "/lib", "/sbin/", "/nix/", "/snap/", "/opt/")
-"""Where programs are installed for everyone."""
-SCRIPTS = frozenset({
-    *(".py", ".pyc", ".pyw", ".pyz", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".wasm", ".jar"),
-    *(".sh", ".bash", ".zsh", ".fish", ".ksh", ".ps1", ".rb", ".pl", ".php", ".phar", ".lua", ".tcl", ".r", ".jl"),
-    *(".exs", ".kts", ".groovy", ".go", ".mk"),
-})  # fmt: skip
-"""Suffixes of files that are run if any program is given one."""
 MOST_BYTES = 64 << 20
 _MOST_NAMES = 20_000
 """Files of any kind that are looked at."""

@@ -11,6 +11,8 @@ from wave_agent.hooks.definitions import Layer
 
 USER_SCOPE = "user"
 """How `Server.scope` begins for servers of the user."""
+NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+"""Of which the names of servers consist, and those of tools as the model sees them."""
 EXTRA_MISSING = "MCP servers need the extra: pip install 'wave-agent[mcp]'"
 
 

@@ -79,6 +79,7 @@ class Converter:
         self._each = EachOnce(_converted)
         self._bodies = EachOnce(_bodies)
         self._special = EachOnce(_special)
+        self._system: dict[str, Any] = {}
 
     def has_images(self, messages: Sequence[Message]) -> bool:
         return any(one.has_images for one in self._special(messages))
@@ -96,7 +97,11 @@ class Converter:
             return _whole(self._each(messages), system, fold=fold, images=images, replay=replay)
         # In most conversations, what was converted before can be sent again as it is.
         converted = self._bodies(messages)
-        return [{"role": "system", "content": system}, *converted] if system else converted
+        if not system:
+            return converted
+        if self._system.get("content") != system:
+            self._system = {"role": "system", "content": system}
+        return [self._system, *converted]
 
 
 def _bodies(message: Message) -> list[dict[str, Any]]:

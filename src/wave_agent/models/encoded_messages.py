@@ -1,7 +1,7 @@
 """Messages as JSON, each encoded once: a request repeats all messages of the one before."""
 
 from collections.abc import Mapping, Sequence
-from operator import is_
+from operator import is_not
 from typing import Any
 
 import msgspec
@@ -16,12 +16,12 @@ class EncodedMessages:
 
     def encode(self, messages: Sequence[Mapping[str, Any]]) -> list[msgspec.Raw]:
         """For `msgspec.json.encode`. Raises what that raises."""
-        same = list(map(is_, self._last, messages))
-        encoded = self._encoded[: len(same)]
-        if not all(same):  # Hardly ever, and a session has many messages.
-            for at in (at for at, is_same in enumerate(same) if not is_same):
-                encoded[at] = _encoded(messages[at])
-        encoded += map(_encoded, messages[len(same) :])
+        encoded = self._encoded[: len(messages)]
+        if any(map(is_not, self._last, messages)):  # Hardly ever, and a session has many messages.
+            for at, (before, now) in enumerate(zip(self._last, messages, strict=False)):
+                if now is not before:
+                    encoded[at] = _encoded(now)
+        encoded += map(_encoded, messages[len(encoded) :])
         self._last, self._encoded = tuple(messages), encoded
         return encoded
 

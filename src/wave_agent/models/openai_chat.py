@@ -1,6 +1,8 @@
 """The API `openai-chat`: OpenAI's `/chat/completions`, which most servers implement."""
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from operator import contains
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from msgspec import Struct
@@ -40,7 +42,9 @@ class OpenAIChat:
 
     def body(self, request: ModelRequest, so_far: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
         support = self._support
-        messages = [self._chat(one, request.model) if "parts" in one else one for one in request.messages]
+        messages = request.messages
+        if any(map(contains, messages, repeat("parts"))):  # In most sessions none has, and they are many.
+            messages = [self._chat(one, request.model) if "parts" in one else one for one in messages]
         body: dict[str, Any] = {"model": request.model, "messages": messages, "stream": support.stream}
         if support.stream and support.usage:
             body["stream_options"] = {"include_usage": True}

@@ -95,7 +95,7 @@ def read_writes(text: str, variables: Mapping[str, str], directory: str) -> tupl
 def read_placed(text: str, variables: Mapping[str, str], directory: str) -> ParsedLine:
     """The line, if it is run with these variables in this directory. Hooks, rules and the tool ask for the same line,
     one after another, and an agent tests again and again: the last ones are kept."""
-    for kept_text, kept_directory, kept_variables, line in tuple(_PLACED):
+    for kept_text, kept_directory, kept_variables, line in reversed(tuple(_PLACED)):
         if text == kept_text and directory == kept_directory and variables == kept_variables:
             return line
     line = _read(text, variables, directory)
