@@ -185,12 +185,12 @@ async def test_a_refusal_of_the_server_ends_the_turn(api: str, open_agent: Openi
     assert (result.status, result.error) == ("error", "The server's content filter withheld the answer.")
 
 
-async def test_an_answer_that_broke_off_is_kept_and_the_next_prompt_accepted(api: str, open_agent: Opening) -> None:
+async def test_an_answer_that_broke_off_is_kept_and_the_model_gives_the_rest(api: str, open_agent: Opening) -> None:
     broken = Reply("I will", reasoning="Hm.", tool_calls=[glob()], error=ConnectionError())
-    async with StrictServer([broken, "Better."]) as server, await open_agent(server, api=api) as agent:
+    async with StrictServer([broken, " look.", "Better."]) as server, await open_agent(server, api=api) as agent:
         first = await agent.send_message("Go.")
         second = await agent.send_message("Again.")
-    assert (first.status, first.text, second.text) == ("error", "I will", "Better.")
+    assert (first.status, first.text, second.text) == ("completed", "I will look.", "Better.")
     assert "I will" in json.dumps(server.requests[1].body)
 
 

@@ -69,8 +69,9 @@ class ModelClient:
     answered before; otherwise the address is probably wrong.
 
     An answer that breaks off after some of its text was shown is not retried, since the new text would repeat or
-    contradict what was already read. It raises `ModelError`; the text stays visible. Calls are yielded only when the
-    answer is complete, so a partial call never runs. Reasoning that was shown does not prevent a retry.
+    contradict what was already read. It raises `ModelError`; the text stays visible, and the caller may ask for the
+    rest of an `unfinished` one. Calls are yielded only when the answer is complete, so a partial call never runs.
+    Reasoning that was shown does not prevent a retry.
 
     The environment sets proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and trusted certificates
     (`SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_DIR`).
@@ -222,7 +223,8 @@ class ModelClient:
         else:
             capital = reason if reason.startswith("http") else f"{reason[:1].upper()}{reason[1:]}"
             message = capital + (f" (tried {failures} times)." if failures > 1 else ".")
-        raise ModelError(f"{message} {failure.advice}".strip(), status=failure.status) from None
+        unfinished = begun and failure.again
+        raise ModelError(f"{message} {failure.advice}".strip(), status=failure.status, unfinished=unfinished) from None
 
     async def _attempt(self, request: ModelRequest, ends: float) -> AsyncGenerator[Delta]:
         await self._need_key()
