@@ -74,6 +74,8 @@ class Anthropic:
         self._bearer = bearer
         self._most: dict[str, int] = {}
         """The output limit by model, as the server says."""
+        self._wanted = 0
+        """That of the last request."""
         self._effort = True
         self._thinking = _WAYS_TO_THINK
         """Those that this model has not refused."""
@@ -127,6 +129,7 @@ class Anthropic:
                 body["tool_choice"] = _ONE_CALL
         if request.effort is not None:
             body |= self._thought(request.effort, body["max_tokens"])
+        self._wanted = body["max_tokens"]
         self._thinks = "thinking" in body
         self._forces = body.get("tool_choice", {}).get("type") == "tool"
         return body
@@ -149,7 +152,7 @@ class Anthropic:
             return False
         if found := _TOO_MUCH_OUTPUT.search(refusal.message):
             most = int(re.sub(r"\D", "", found[1] or found[2]))
-            if 0 < most < self._most.get(self._asked, most + 1):
+            if 0 < most < self._wanted:  # otherwise it is the window, which the request fills with its answer
                 self._most[self._asked] = most
                 return True
         if self._effort and _NO_EFFORT.search(refusal.message):

@@ -26,7 +26,7 @@ from wave_agent.models.encoded_messages import EncodedMessages
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.window_memory import WindowMemory
 from wave_agent.models.windows import Window
-from wave_agent.system.credentials import public_url
+from wave_agent.system.credentials import public_url, query_values
 from wave_agent.text import one_line
 
 if TYPE_CHECKING:  # imported on the first request, to keep start-up fast
@@ -125,6 +125,7 @@ class ModelClient:
         self._sleep, self._chance, self._now = sleep, chance, now
         self._transport: Transport | None = None
         self._secrets = [place.password for place in (self._endpoint.place, self._proxy) if place is not None]
+        self._secrets += query_values(base_url)
         self._hide = hiding([self._key, *self._secrets])
 
     def __repr__(self) -> str:
