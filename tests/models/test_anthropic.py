@@ -315,6 +315,15 @@ async def test_a_model_without_effort_is_asked_without() -> None:
     assert ["output_config" in request.body for request in server.requests] == [True, False]
 
 
+async def test_a_model_that_does_not_know_a_level_of_effort_gets_the_nearest() -> None:
+    said = "output_config.effort: Input should be 'low', 'medium', 'high' or 'max'"
+    refusal = Status(400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}})
+    request = ModelRequest(model="claude", messages=PROMPT, effort="xhigh")
+    async with RecordingModelServer([refusal, "Hi."]) as server:
+        assert text_of(await asked(server, request)) == "Hi."
+    assert [request.body["output_config"]["effort"] for request in server.requests] == ["xhigh", "high"]
+
+
 @pytest.mark.parametrize(
     ("most", "last"), [(None, {"type": "enabled", "budget_tokens": 4_000}), (1_500, None)], ids=["enough", "too little"]
 )

@@ -11,6 +11,7 @@ from wave_agent.http.routes import Endpoint, endpoint_below, url_below
 from wave_agent.models.base import CHAT_API, ModelRequest
 from wave_agent.models.client import Deadlines, ModelClient
 from wave_agent.models.conversion import belongs, without_parts
+from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.windows import Fetch, Window, context_window
 
@@ -29,6 +30,7 @@ class OpenAIChat:
 
     def __init__(self) -> None:
         self._support = _ServerSupport()
+        self._effort = AcceptedEffort()
         self._sent_extra: set[str] = set()
         """The fields of calls sent back that only the server understands."""
 
@@ -58,8 +60,8 @@ class OpenAIChat:
                 body["tool_choice"] = support.force or {"type": "function", "function": {"name": request.must_call}}
         if request.max_output_tokens is not None:
             body[support.limit] = request.max_output_tokens
-        if request.effort is not None and support.effort:
-            body["reasoning_effort"] = request.effort
+        if (effort := self._effort.of(request.effort, request.model)) is not None:
+            body["reasoning_effort"] = effort
         return body
 
     def reader(self, request: ModelRequest, limits: AnswerLimits) -> "AnswerReader":
@@ -70,6 +72,8 @@ class OpenAIChat:
     def adapts_to(self, status: int, refusal: Refusal) -> bool:
         if status in {400, 422} and self._support.extra and any(one in refusal.message for one in self._sent_extra):
             self._support = replace(self._support, extra=False)
+            return True
+        if status in {400, 422} and self._effort.adapts_to(refusal.message.lower(), "reasoning_effort"):
             return True
         simpler = self._support.without_refused(status, refusal)
         self._support = simpler or self._support
@@ -108,7 +112,6 @@ class _ServerSupport(Struct, frozen=True):
 
     stream: bool = True
     usage: bool = True
-    effort: bool = True
     one_call: bool = True
     force: str | None = ""
     """How a call is forced: by its name, or by this word. None: not at all."""
@@ -128,8 +131,6 @@ class _ServerSupport(Struct, frozen=True):
             return replace(self, one_call=False)
         if "tool_choice" in message and self.force is not None:
             return replace(self, force=None if self.force else "required")  # some servers accept only words
-        if "reasoning_effort" in message and self.effort:
-            return replace(self, effort=False)
         if "stream" not in message or not self.stream:
             return None
         if self.usage and ("stream_options" in message or "include_usage" in message):
