@@ -106,14 +106,20 @@ class OpenAIChat:
         return url_below(base_url, "/models")
 
     def _chat(self, message: Mapping[str, Any], model: str) -> dict[str, Any]:
-        """An answer as this API sent it, with the fields of its calls that only the server understands."""
+        """An answer as this API sent it, with its fields, and those of its calls, that only the server understands."""
         plain = without_parts(message)
         extra: dict[str, Mapping[str, Any]] = {
             part["id"]: part["kept"]["data"]
             for part in cast(Sequence[Mapping[str, Any]], message["parts"])
             if part["type"] == "call" and belongs(part["kept"], CHAT_API, model)
         }
-        if extra and self._support.extra:
+        if not self._support.extra:
+            return plain
+        for part in cast(Sequence[Mapping[str, Any]], message["parts"]):
+            if part["type"] == "reasoning" and belongs(part["kept"], CHAT_API, model):
+                self._sent_extra.update(part["kept"]["data"])
+                plain |= part["kept"]["data"]
+        if extra:
             self._sent_extra.update(name for fields in extra.values() for name in fields)
             plain["tool_calls"] = [_with(extra.get(call["id"], {}), call) for call in plain["tool_calls"]]
         return plain
