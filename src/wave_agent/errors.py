@@ -107,10 +107,12 @@ FAILURE_KINDS: Mapping[str, frozenset[int]] = {
 class ModelError(WaveError):
     """The model did not answer."""
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
-        """`status` is the HTTP status, if there was one."""
+    def __init__(self, message: str, *, status: int | None = None, unfinished: bool = False) -> None:
+        """`status` is the HTTP status, if there was one. `unfinished`: the answer had begun, and only its rest was
+        lost, to a failure that may pass."""
         super().__init__(message)
         self.status = status
+        self.unfinished = unfinished
 
     @property
     def kind(self) -> str:

@@ -146,6 +146,17 @@ async def test_an_overlong_summary_request_is_shortened_as_often_as_needed(tmp_p
     assert sizes == sorted(set(sizes), reverse=True)
 
 
+async def test_a_summary_that_breaks_off_on_its_way_is_asked_for_again(tmp_path: Path):
+    too_long = ModelError("The request exceeds the available context size.", status=400)
+    half = Reply("SUM", error=ModelError("The connection broke.", unfinished=True))
+    model = ScriptedModel(["old " + LONG, too_long, half, half, "SUMMARY", "went well"])
+    async with await Agent.create(workdir=tmp_path, model_client=model) as wave:
+        await wave.send_message("first")
+        result = await wave.send_message("second")
+    assert (result.status, result.text) == ("completed", "went well")
+    assert [asks_for_summary(request) for request in model.requests] == [False, False, True, True, True, False]
+
+
 async def test_a_server_that_breaks_off_for_the_length_again_and_again_is_given_up(tmp_path: Path):
     broken = Reply("and so on " * 40, error=ModelError("Context size has been exceeded.", status=500))
     model = ScriptedModel(repeat(broken))

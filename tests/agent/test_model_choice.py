@@ -152,6 +152,22 @@ def test_settings(settings: Settings, environment: dict[str, str], expected: tup
     assert (found.url, found.api) == expected
 
 
+@pytest.mark.parametrize(
+    ("environment", "bearer"),
+    [
+        ({"OPENROUTER_API_KEY": "k", "WAVE_API": "anthropic"}, True),
+        ({"WAVE_API_KEY": "k", "WAVE_BASE_URL": f"{OPENROUTER}/", "WAVE_API": "anthropic"}, True),
+        ({"OPENROUTER_API_KEY": "k", "OPENROUTER_BASE_URL": LOCAL, "WAVE_API": "anthropic"}, True),
+        ({"ANTHROPIC_API_KEY": "k"}, False),
+        ({"ANTHROPIC_AUTH_TOKEN": "k"}, True),
+    ],
+)
+def test_a_provider_gets_its_key_in_the_header_that_it_reads(environment: dict[str, str], bearer: bool) -> None:
+    found = chosen(environment)
+    assert found is not None
+    assert (found.api, found.key, found.bearer) == ("anthropic", "k", bearer)
+
+
 def test_nothing_set_chooses_nothing() -> None:
     assert chosen({}) is None
     assert chosen({"OPENAI_API_KEY": "k"}, api="anthropic") is None

@@ -175,7 +175,7 @@ def test_a_cost_that_becomes_unknown_ends_a_limited_session() -> None:
         ({"max_cost": float("nan")}, "max_cost must be a number of US dollars greater than 0, not nan."),
         ({"max_cost": "1"}, "max_cost must be a number of US dollars, not str '1'."),
         ({"max_output_tokens": 0}, "max_output_tokens must be at least 1, not 0."),
-        ({"effort": "extreme"}, '"extreme" is not an effort; expected one of low, medium, high.'),
+        ({"effort": "extreme"}, '"extreme" is not an effort; expected one of low, medium, high, xhigh, max.'),
         ({"fallback_model": "m"}, "The fallback model must be another one than the model itself, m."),
     ],
 )

@@ -115,6 +115,55 @@ async def test_gemini_gets_the_fields_of_its_calls_back(open_agent: Opening) -> 
             assert (await resumed.send_message("And?")).text == "Still."
 
 
+OPEN_ROUTER_DETAIL = {
+    "type": "reasoning.encrypted",
+    "id": "call_1",
+    "format": "google-gemini-v1",
+    "index": 0,
+    "data": "signed",
+}
+
+
+def signed_call(name: str) -> Events:
+    """A call as OpenRouter passes it on: the signature is in another field of the message."""
+    made = {"index": 0, "id": name, "type": "function", "function": {"name": "Glob", "arguments": '{"pattern": "*"}'}}
+    thought = delta(reasoning="Hm.", reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "Hm."}])
+    return Events([thought, delta(reasoning_details=[OPEN_ROUTER_DETAIL]), delta("tool_calls", tool_calls=[made])])
+
+
+def needs_details(answer: Any) -> Callable[[RecordedRequest], Any]:
+    def judged(request: RecordedRequest) -> Any:
+        asking = [one for one in request.body["messages"] if one.get("tool_calls")]
+        thought = {"type": "reasoning.text", "index": 0, "text": "Hm."}
+        if all(
+            one.get("reasoning_details") == [thought, OPEN_ROUTER_DETAIL] and "reasoning" not in one for one in asking
+        ):
+            return answer
+        return Status(400, {"error": {"message": "Gemini models require OpenRouter reasoning details to be preserved"}})
+
+    return judged
+
+
+async def test_signed_reasoning_goes_back_in_the_field_that_it_came_in(open_agent: Opening) -> None:
+    replies = [signed_call("call_1"), *map(needs_details, [signed_call("call_2"), "Done.", "Still."])]
+    async with RecordingModelServer([*replies, "Other."]) as server:
+        async with await open_agent(server) as agent:
+            assert (await agent.send_message("Go.")).text == "Done."
+        async with await open_agent(server, resume=agent.session_id) as resumed:
+            assert (await resumed.send_message("And?")).text == "Still."
+        async with await open_agent(server, resume=agent.session_id, model="other") as other:
+            assert (await other.send_message("And?")).text == "Other."
+    assert "reasoning_details" not in json.dumps(server.requests[-1].body)
+
+
+async def test_signed_reasoning_that_is_refused_goes_back_no_more(open_agent: Opening) -> None:
+    refusal = Status(400, {"error": {"message": "Unknown field: messages.2.reasoning_details"}})
+    replies = [signed_call("call_1"), refusal, "Done."]
+    async with RecordingModelServer(replies) as server, await open_agent(server) as agent:
+        assert (await agent.send_message("Go.")).text == "Done."
+    assert ["reasoning_details" in json.dumps(request.body) for request in server.requests] == [False, True, False]
+
+
 async def test_a_server_that_refuses_its_own_fields_gets_them_no_more(open_agent: Opening) -> None:
     refusal = Status(422, {"detail": [{"msg": "Extra inputs are not permitted: tool_calls.0.extra_content"}]})
     async with RecordingModelServer([gemini_call(), refusal, "Done."]) as server, await open_agent(server) as agent:
@@ -185,12 +234,12 @@ async def test_a_refusal_of_the_server_ends_the_turn(api: str, open_agent: Openi
     assert (result.status, result.error) == ("error", "The server's content filter withheld the answer.")
 
 
-async def test_an_answer_that_broke_off_is_kept_and_the_next_prompt_accepted(api: str, open_agent: Opening) -> None:
+async def test_an_answer_that_broke_off_is_kept_and_the_model_gives_the_rest(api: str, open_agent: Opening) -> None:
     broken = Reply("I will", reasoning="Hm.", tool_calls=[glob()], error=ConnectionError())
-    async with StrictServer([broken, "Better."]) as server, await open_agent(server, api=api) as agent:
+    async with StrictServer([broken, " look.", "Better."]) as server, await open_agent(server, api=api) as agent:
         first = await agent.send_message("Go.")
         second = await agent.send_message("Again.")
-    assert (first.status, first.text, second.text) == ("error", "I will", "Better.")
+    assert (first.status, first.text, second.text) == ("completed", "I will look.", "Better.")
     assert "I will" in json.dumps(server.requests[1].body)
 
 

@@ -3,7 +3,7 @@
 import json
 
 from tests.cli.project import Project, serving
-from wave_agent.testing import Reply
+from wave_agent.testing import Reply, call
 from wave_agent.testing.model_server import Events, delta
 
 
@@ -77,3 +77,33 @@ def test_the_content_filter_ends_the_answer_in_silence(project: Project):
     assert "content filter" in some.stderr
     assert none.returncode == 1
     assert "content filter" in json.loads(none.stdout)["error"]
+
+
+def test_an_answer_that_breaks_off_ends_the_session(project: Project):
+    parts = [Reply("The answer is forty-", error=ConnectionError()), "two, as far as I know."]
+    with serving(*parts) as server:
+        ran = project.wave("-p", "What is the answer?", server=server)
+    first, said = server.requests[1].body["messages"][-2:]
+    assert (first["role"], first["content"]) == ("assistant", "The answer is forty-")
+    assert said["content"].startswith("[From Wave, not from the user] Your answer broke off")
+    assert (ran.returncode, ran.stdout) == (0, "The answer is forty-two, as far as I know.\n")
+    assert "The answer broke off: " in ran.stderr
+
+
+def test_a_call_in_an_answer_that_broke_off_is_run(project: Project):
+    lost = Reply("First I touch it.", [call("Write", file_path="lost.txt", content="x")], error=ConnectionError())
+    made = Reply(tool_calls=[call("Write", file_path="made.txt", content="x")])
+    with serving(lost, made, "Done.") as server:
+        ran = project.wave("-p", "Go.", "--permission-mode", "acceptEdits", server=server)
+    assert "make it now" in server.requests[1].body["messages"][-1]["content"]
+    assert (ran.returncode, ran.stdout) == (0, "Done.\n")
+    assert (project.directory / "made.txt").exists()
+    assert not (project.directory / "lost.txt").exists()
+
+
+def test_answers_that_keep_breaking_off_are_asked_for_for_ever(project: Project):
+    parts = [Reply(f"{number} ", error=ConnectionError()) for number in range(9)]
+    with serving(*parts) as server:
+        ran = project.wave("-p", "Count.", "--output-format", "json", server=server)
+    assert len(server.requests) == 4
+    assert (ran.returncode, json.loads(ran.stdout)["status"]) == (1, "error")

@@ -93,9 +93,9 @@ ESCAPED = ("\n", "\\n", "%3D", "é", "\t", "\\\\n", "\x1b[31m", "值")
 
 
 def test_a_key_after_any_escape_is_masked_at_every_outlet(project: Project, tmp_path: Path) -> None:
-    text = " ".join(f"x{before}{AWS}" for before in ESCAPED)
+    text = " ".join(f"–{before}{AWS}" for before in ESCAPED)
     said = json.dumps({"systemMessage": text})
-    (project.directory / "key.txt").write_text(text)
+    (project.directory / "key.txt").write_text(f"{text}\n")
     hook = {"command": f"printf '%s' '{said}' # {text}", "name": "says"}
     project.settings({"hooks": {"PostToolUse": [{"hooks": [hook]}]}})
     replies = [Reply(tool_calls=[call("Bash", command=f"cat key.txt; echo $'{text}' '{said}'")]), text]
@@ -104,13 +104,14 @@ def test_a_key_after_any_escape_is_masked_at_every_outlet(project: Project, tmp_
     assert ran.returncode == 0, ran.stderr
     file = transcript(project)
     queue(project.home, file)
+    (tmp_path / "sent").mkdir()
     assert [one.error for one in send_all(project.home, f"file://{tmp_path / 'sent'}", pauses=())] == [""]
     (packed,) = (tmp_path / "sent").rglob("*.gz")
     assert project.wave("hooks", "export", str(tmp_path / "rows"), "--content").returncode == 0
 
     shown = {
         "show": project.wave("sessions", "show", file.stem, "--json").stdout,
-        "export": project.wave("sessions", "export", file.stem, "-o", "-").stdout,
+        "export": project.wave("sessions", "export", file.stem).stdout,
         "trace": project.wave("hooks", "trace", "--json").stdout,
         "upload": gzip.decompress(packed.read_bytes()).decode(),
         "rows": "\n".join(

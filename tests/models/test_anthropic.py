@@ -7,6 +7,7 @@ import pytest
 
 from tests.models.serving import Patient, retries_of, text_of
 from wave_agent.errors import ModelError
+from wave_agent.http.refusals import is_too_long
 from wave_agent.messages import Kept
 from wave_agent.models.anthropic import MOST_OUTPUT, Anthropic, AnthropicModel
 from wave_agent.models.anthropic_replies import events
@@ -296,6 +297,15 @@ async def test_a_smaller_limit_of_the_model_is_learned() -> None:
     assert [request.body["max_tokens"] for request in server.requests] == [MOST_OUTPUT, 8192]
 
 
+async def test_an_answer_that_does_not_fit_beside_the_request_is_not_asked_for_again_as_it_is() -> None:
+    said = f"input length and `max_tokens` exceed context limit: 199000 + {MOST_OUTPUT} > 200000, decrease input length"
+    async with RecordingModelServer([Status(400, {"error": {"message": said}})]) as server:
+        with pytest.raises(ModelError, match="exceed context limit") as raised:
+            await asked(server)
+    assert len(server.requests) == 1
+    assert is_too_long(str(raised.value), raised.value.status)
+
+
 async def test_a_model_without_effort_is_asked_without() -> None:
     said = "This model does not support the effort parameter."
     refusal = Status(400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}})
@@ -303,6 +313,15 @@ async def test_a_model_without_effort_is_asked_without() -> None:
     async with RecordingModelServer([refusal, "Hi."]) as server:
         assert text_of(await asked(server, request)) == "Hi."
     assert ["output_config" in request.body for request in server.requests] == [True, False]
+
+
+async def test_a_model_that_does_not_know_a_level_of_effort_gets_the_nearest() -> None:
+    said = "output_config.effort: Input should be 'low', 'medium', 'high' or 'max'"
+    refusal = Status(400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}})
+    request = ModelRequest(model="claude", messages=PROMPT, effort="xhigh")
+    async with RecordingModelServer([refusal, "Hi."]) as server:
+        assert text_of(await asked(server, request)) == "Hi."
+    assert [request.body["output_config"]["effort"] for request in server.requests] == ["xhigh", "high"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from wave_agent.errors import ModelError
 from wave_agent.http.refusals import is_too_long, read_refusal, refuses_images, says_no_images, shorter
 from wave_agent.http.retries import Backoff, asked_wait
 from wave_agent.http.sse import MAX_EVENT, EventReader
+from wave_agent.messages import Kept
 from wave_agent.models.base import CutShort, Delta, Reasoning, Text, ToolCall, Usage
 from wave_agent.models.chat_stream import AnswerReader
 from wave_agent.models.limits import AnswerLimits
@@ -108,6 +109,29 @@ def ended(*chunks: dict[str, Any]) -> list[Delta]:
     shown = [delta for chunk in chunks for delta in reader.read(json.dumps(chunk))]
     assert reader.finished
     return [*shown, *reader.end()]
+
+
+def test_signed_reasoning_is_put_together_and_comes_before_the_calls() -> None:
+    text = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
+    pieces = [
+        {"reasoning": "Hm", "reasoning_details": [{**text, "text": "H"}, {**text, "text": "m"}]},
+        {"content": "I look.", "reasoning_details": [{**text, "signature": "sig", "text": None}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "id": "a", "index": 0, "data": "x"}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "id": "b", "index": 0, "data": "y"}, "odd"]},
+        {"reasoning_details": None, **fragment("{}", "Read", index=0, id="a")},
+    ]
+    details = [
+        {**text, "text": "Hm", "signature": "sig"},
+        {"type": "reasoning.encrypted", "id": "a", "index": 0, "data": "x"},
+        {"type": "reasoning.encrypted", "id": "b", "index": 0, "data": "y"},
+    ]
+    found = ended(*({"choices": [{"delta": piece}]} for piece in pieces), {"choices": [{"finish_reason": "stop"}]})
+    assert found == [
+        Reasoning("Hm", "reasoning"),
+        Text("I look."),
+        Reasoning("", kept=Kept("openai-chat", "", {"reasoning_details": details})),
+        ToolCall("a", "Read", "{}"),
+    ]
 
 
 @pytest.mark.parametrize(

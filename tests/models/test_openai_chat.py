@@ -2,20 +2,23 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from contextlib import aclosing, suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.models.serving import REQUEST, answer, client, collect, text_of
 from tests.waiting import until
+from wave_agent.errors import ModelError
 from wave_agent.models.base import Delta, ModelRequest, Reasoning, Text, ToolCall, ToolSpec, Usage
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.openai_chat import OpenAIChatModel
 from wave_agent.models.scripted import call
-from wave_agent.testing.model_server import Events, RecordingModelServer, Reply, Status, Whole, delta
+from wave_agent.testing.model_server import Events, RecordedRequest, RecordingModelServer, Reply, Status, Whole, delta
 
 
 async def test_an_answer_is_streamed_with_reasoning_calls_and_usage() -> None:
@@ -129,6 +132,67 @@ async def test_what_the_server_refuses_is_left_out_from_then_on() -> None:
         assert await answer(model) == [Text("Hi")]
     asked = [(request.body["stream"], "stream_options" in request.body) for request in server.requests]
     assert asked == [(True, True), (True, False), (False, False), (False, False)]
+
+
+RESULT_AND_MORE: list[dict[str, Any]] = [
+    {"role": "user", "content": "Look."},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"id": name, "type": "function", "function": {"name": "Bash", "arguments": "{}"}}
+            for name in ("toolu_01AbCdEf", "Ab3dEf6hI")
+        ],
+    },
+    {"role": "tool", "tool_call_id": "toolu_01AbCdEf", "content": "one"},
+    {"role": "tool", "tool_call_id": "Ab3dEf6hI", "content": "two"},
+    {"role": "user", "content": "What a hook says."},
+]
+
+
+def strict(request: RecordedRequest) -> Status | str:
+    """What Mistral refuses."""
+    messages = request.body["messages"]
+    for before, message in pairwise(messages):
+        if (before["role"], message["role"]) == ("tool", "user"):
+            return Status(400, {"message": "Unexpected role 'user' after role 'tool'", "code": "3230"})
+    ids = [call["id"] for one in messages for call in one.get("tool_calls", ())]
+    for one in [*ids, *(one["tool_call_id"] for one in messages if "tool_call_id" in one)]:
+        if not re.fullmatch(r"[a-zA-Z0-9]{9}", one):
+            said = f"Tool call id was {one} but must be a-z, A-Z, 0-9, with a length of 9."
+            return Status(400, {"message": said, "code": "3280"})
+    return "Done."
+
+
+async def test_a_server_that_is_strict_about_order_and_ids_gets_what_it_wants() -> None:
+    request = ModelRequest(model="m", messages=RESULT_AND_MORE)
+    async with RecordingModelServer([strict] * 4) as server, client(server.base_url) as model:
+        assert text_of(await answer(model, request)) == "Done."
+        assert text_of(await answer(model, request)) == "Done."
+    assert len(server.requests) == 4  # it is learned once
+    sent = server.requests[-1].body["messages"]
+    assert [one["role"] for one in sent] == ["user", "assistant", "tool", "tool", "assistant", "user"]
+    ids = [call["id"] for call in sent[1]["tool_calls"]]
+    assert ids == [one["tool_call_id"] for one in sent[2:4]]
+    assert ids[1] == "Ab3dEf6hI"
+
+
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_template_that_counts_roles_past_the_results_gets_a_word_between(status: int) -> None:
+    said = "After the optional system message, conversation roles must alternate user/assistant/user/assistant/..."
+    request = ModelRequest(model="m", messages=RESULT_AND_MORE)
+    async with RecordingModelServer([Status(status, said), "Done."]) as server, client(server.base_url) as model:
+        assert text_of(await answer(model, request)) == "Done."
+    assert [one["role"] for one in server.requests[1].body["messages"]][-2:] == ["assistant", "user"]
+
+
+async def test_an_order_that_cannot_be_mended_here_is_reported() -> None:
+    request = ModelRequest(model="m", messages=RESULT_AND_MORE[:1] * 2)
+    said = "Conversation roles must alternate user/assistant/user/assistant/..."
+    async with RecordingModelServer([Status(400, said)]) as server, client(server.base_url) as model:
+        with pytest.raises(ModelError, match="must alternate"):
+            await answer(model, request)
+    assert len(server.requests) == 1
 
 
 async def test_a_megabyte_is_streamed_whole() -> None:

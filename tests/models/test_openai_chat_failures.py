@@ -110,6 +110,14 @@ async def test_the_key_is_hidden_in_what_the_server_says() -> None:
     assert key not in f"{raised.value} {shown}"
 
 
+async def test_a_key_in_the_query_of_the_base_url_is_hidden_too() -> None:
+    refused = Status(401, "no such key: very=secret or very%3Dsecret")
+    async with RecordingModelServer([refused]) as server, client(f"{server.base_url}?key=very%3Dsecret&v=1") as model:
+        with pytest.raises(ModelError, match=r"no such key: \[hidden\] or \[hidden\]"):
+            await answer(model)
+    assert server.requests[0].path.endswith("/chat/completions?key=very%3Dsecret&v=1")
+
+
 @pytest.mark.parametrize("key", ["two\nlines", "ключ-ключ"])
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(ModelError, match="set WAVE_API_KEY again") as raised:

@@ -84,6 +84,25 @@ async def test_a_passage_that_is_not_found_is_told_why(session: Session, old: st
     assert hint in result.content
 
 
+@pytest.mark.parametrize("old", ["def f( ):\n  pass", "if x:\n    def f():", "def  f():\n\tpass\n"])
+async def test_a_passage_with_other_whitespace_is_shown_as_it_is(session: Session, old: str) -> None:
+    text = "if x:\n\tdef f():\n\t\tpass\n"
+    _, result = await edit(session, text.replace("\n", "\r\n"), old, "y")
+    assert not result.ran
+    shown = result.content.partition("Copy this exactly:\n")[2]
+    assert shown == (text[6:-1] if old.startswith("def") else text[:15])
+    after, result = await edit(session, text, shown, "y")
+    assert result.ran
+    assert b"y" in after
+
+
+async def test_text_beside_a_passage_with_other_whitespace_is_not_shown(session: Session) -> None:
+    _, result = await edit(session, "secret = 1; a = 2; secret = 3\n", "a=2", "a=3")
+    assert result.content.endswith("Copy this exactly:\na = 2")
+    _, result = await edit(session, f"{'a ' * 2000}\n", f"{'a  ' * 2000}\n", "b")
+    assert result.content.endswith("in whitespace only: read the file again, and copy the passage exactly.")
+
+
 async def test_a_passage_as_the_model_was_shown_it_is_told_what_the_file_has(session: Session) -> None:
     """Results show `&lt;` where a tag would look like one of the agent's."""
     path = session.file("a.md", 'One.\n<system-reminder>x</system-reminder>\n<hook name="y">\n&lt;b&gt;\n')

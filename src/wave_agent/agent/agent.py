@@ -18,7 +18,7 @@ from wave_agent.agent.life_cycle import LifeCycle
 from wave_agent.agent.model_choice import model_name_for
 from wave_agent.agent.model_windows import known_prices
 from wave_agent.agent.new_ground import lay_ground
-from wave_agent.agent.options import Effort, Options
+from wave_agent.agent.options import Options
 from wave_agent.agent.outgoing import tokens_of
 from wave_agent.agent.result import Callbacks, Context, Result
 from wave_agent.agent.spending import Costs, Spending
@@ -31,6 +31,7 @@ from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.messages import Message, ToolBlock
 from wave_agent.models.base import ApiName, Model, Usage
+from wave_agent.models.effort import Effort
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore

@@ -29,6 +29,8 @@ _OLDER_LIMIT = 1000
 _PROMPTS_SHARE = 0.2
 """The share of the window that all earlier prompts may take, at four characters per token."""
 _SHORTEST = 200
+_BROKEN = 2
+"""How often a summary is asked for again that broke off on its way."""
 _MOST_FILES = 50
 
 INSTRUCTIONS = """\
@@ -204,6 +206,7 @@ class Compactor:
         return await self._ask(draft) or await self._ask(draft, tools=False)
 
     async def _ask(self, draft: Draft, *, tools: bool = True) -> str:
+        broken = 0
         while True:
             size = draft.size()
             try:
@@ -212,6 +215,8 @@ class Compactor:
                 if draft.too_long(error):
                     if not draft.shrinks(size, draft.goal(size, error)):
                         return ""
+                elif error.unfinished and broken < _BROKEN:  # nobody has read the beginning, so all is asked for again
+                    broken += 1
                 elif not draft.form.adapts_to(error):
                     raise
 

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from wave_agent.agent.model_choice import endpoint_for, model_name_for
 from wave_agent.agent.model_windows import known_prices
-from wave_agent.agent.options import EFFORTS, Options, start_of
+from wave_agent.agent.options import Options, start_of
 from wave_agent.agent.spending import Spending
 from wave_agent.errors import SettingsError, WaveError
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.pinned import search_path
+from wave_agent.models.effort import EFFORTS
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.inheritance import Budget, Inheritance, inherited, restricted, steering, this_process

@@ -30,6 +30,10 @@ GO_ON = (
     "Your answer reached the output limit and was cut off. Continue exactly where it ends: start with the next "
     "character, repeat nothing, and do not mention this."
 )
+BROKE_OFF = (
+    "Your answer broke off on its way: no tool call in it has arrived. If you were about to make one, make it now; "
+    "otherwise continue exactly where your text ends. Repeat nothing, and do not mention this."
+)
 EMPTY = (
     "Your answer was empty. Go on with the user's task: make the next tool call now or, if the task is done, report "
     "the result to the user."

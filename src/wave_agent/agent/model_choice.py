@@ -102,7 +102,13 @@ def endpoint_for(
     key_name = provider.keys[0] if provider else "WAVE_API_KEY"
     found = found or ModelEndpoint(url, None, api, key_name=key_name, hint=_unused_keys(environment))
     hint = found.hint or (_other_keys(url, environment) if by_key else "")
-    return replace(found, assumed=not known, url_name=url_name, hint=hint)
+    bearer = found.bearer or wants_tokens(url)
+    return replace(found, assumed=not known, url_name=url_name, hint=hint, bearer=bearer)
+
+
+def wants_tokens(url: str) -> bool:
+    """Whether the provider at this URL wants its keys as tokens, whatever the API."""
+    return any(one.bearer for one in PROVIDERS if _origin(one.url) == _origin(url))
 
 
 def _with_key(
@@ -116,7 +122,7 @@ def _with_key(
     for one in PROVIDERS:
         variable = _key_variable(one, environment)
         if variable and _origin(environment.get(one.url_variable) or one.url) == _origin(url):
-            is_token = variable.endswith("_TOKEN")
+            is_token = one.bearer or variable.endswith("_TOKEN")
             return ModelEndpoint(url, environment[variable], api, bearer=is_token, key_name=variable)
     if settings.api_key_helper:
         return ModelEndpoint(url, None, api, key_name="the setting apiKeyHelper")

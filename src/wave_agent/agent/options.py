@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from wave_agent.agent.model_choice import ModelWishes
 from wave_agent.agent.result import Callbacks
@@ -54,7 +54,7 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     """For one answer."""
     effort: str | None = None
-    """How hard the model should think: one of `EFFORTS`."""
+    """How hard the model should think: one of `EFFORTS` in `models.effort`."""
     fallback_model: str | None = None
     """Takes over if the model is overloaded."""
     resume: str | None = None
@@ -107,9 +107,3 @@ def start_of(workdir: str | os.PathLike[str] | None) -> str:
     if not os.path.isdir(start):
         raise MissingPathError(f"There is no directory {start} to work in.")
     return start
-
-
-Effort = Literal["low", "medium", "high"]
-
-
-EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")

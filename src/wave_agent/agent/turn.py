@@ -19,7 +19,7 @@ from wave_agent.agent.consequences import (
     perform,
 )
 from wave_agent.agent.loading_ahead import load_ahead
-from wave_agent.agent.model_answer import EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
+from wave_agent.agent.model_answer import BROKE_OFF, EMPTY, GO_ON, ONE_CALL, ModelAnswer, joined
 from wave_agent.agent.outgoing import Draft
 from wave_agent.agent.spending import RequestCount, Spending, requests_in_words
 from wave_agent.agent.tool_calls import CallRunner
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # loaded with the first call
 OVERLOADED = frozenset({429, 503, 529})
 """Statuses after which another model may be asked, once the client has given up repeating the request."""
 CONTINUATIONS = 3
-"""How often in a row a text that reached the output limit may be continued."""
+"""How often in a row a text that reached the output limit, or broke off, may be continued."""
 LAST_WORDS = (
     "The limit of model requests is reached, so no more calls run. Call no tools, and report now: what you did, found, "
     "and left undone."
@@ -323,7 +323,9 @@ class Turn:
         parts.briefing.tell_mode(parts.calls.mode)
 
     async def _recover(self, error: ModelError) -> TurnStatus | None:
-        """None: the request is repeated, in a form the server may accept."""
+        """None: the request is repeated, in a form the server may accept, or the rest of the answer asked for."""
+        if self._continues_after(error):
+            return None
         if self._parts.draft.form.adapts_to(error):
             self._parts.count.add(-1)
             return None
@@ -340,6 +342,16 @@ class Turn:
         self._parts.messages.add_error_block(self.error)
         await self._fire(HookEvent.STOP_FAILURE, error=error.kind, error_details=self.error)
         return TurnStatus.ERROR
+
+    def _continues_after(self, error: ModelError) -> bool:
+        """Asks for the rest of an answer if it was lost on its way. The text that has arrived is not repeated."""
+        if not (error.unfinished and self._has_begun) or self._continued == CONTINUATIONS:
+            return False
+        self._continued += 1
+        self._unfinished = self.text or ""
+        self._parts.messages.add_notice_block(f"{error} The model is asked for the rest.")
+        self._parts.messages.tell_model(BROKE_OFF)
+        return True
 
     def _falls_back_after(self, error: ModelError) -> bool:
         """Continues with another model if this one is overloaded and has not begun to answer."""

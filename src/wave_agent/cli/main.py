@@ -219,7 +219,9 @@ def load(source: CommandSource) -> click.Command:
 @click.option("--max-turns", type=Count(min=1), metavar="N", help="Stop after N model requests.")
 @click.option("--max-cost", type=Dollars(), metavar="USD", help="Stop once this many US dollars are spent.")
 @click.option("--max-output-tokens", type=Count(min=1), metavar="N", help="Limit each answer to N tokens.")
-@click.option("--effort", type=click.Choice(["low", "medium", "high"]), help="How hard the model should think.")
+@click.option(
+    "--effort", type=click.Choice(["low", "medium", "high", "xhigh", "max"]), help="How hard the model should think."
+)
 @click.option("--fallback-model", metavar="NAME", help="Continue with this model if the model is overloaded.")
 @click.option("--append-system-prompt", default="", metavar="TEXT", help="Add instructions to the system prompt.")
 @click.option("--cwd", metavar="DIR", help="Work in DIR instead of the current directory.")

@@ -13,7 +13,14 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from wave_agent.agent.model_choice import ModelEndpoint, ModelWishes, client_of, endpoint_for, model_name_for
+from wave_agent.agent.model_choice import (
+    ModelEndpoint,
+    ModelWishes,
+    client_of,
+    endpoint_for,
+    model_name_for,
+    wants_tokens,
+)
 from wave_agent.cli.server_choice import FoundKey, SetupChoice, SetupFlags, choose, key_from_stdin, say
 from wave_agent.models.apis import APIS
 from wave_agent.models.nearby import ModelServer, origin_of
@@ -137,7 +144,7 @@ async def _try(choice: SetupChoice) -> tuple[SetupChoice, ToolCallTrial]:
     """What came back, and the choice with the API that the server turned out to speak."""
     say(f"Trying one tool call with {choice.model} …")
     server, key = choice.server, choice.key
-    is_token = bool(key and key.bearer)
+    is_token = bool(key and key.bearer) or wants_tokens(server.base_url)
     endpoint = ModelEndpoint(server.base_url, key and key.key, server.api, bearer=is_token, assumed=choice.assumed)
     client = client_of(endpoint, Settings(), os.environ)
     try:

@@ -13,6 +13,7 @@ from wave_agent.models.anthropic_stream import API, MessagesReader
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.client import ModelClient
 from wave_agent.models.conversion import FailedResult, belongs
+from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.events import as_object
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.prices import as_count
@@ -29,7 +30,6 @@ marks, the most that the API accepts."""
 _TOO_MUCH_OUTPUT = re.compile(
     r"max_tokens.{0,40}?>\s*([0-9][0-9,_]*)|max_tokens.{0,60}?(?:at most|maximum)\D{0,20}([0-9][0-9,_]*)"
 )
-_NO_EFFORT = re.compile(r"effort|output_config", re.IGNORECASE)
 _NO_THINKING = re.compile(r"thinking|adaptive", re.IGNORECASE)
 _BUDGETS: Mapping[str, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
 """Tokens for thinking, by effort, where the model does not decide by itself."""
@@ -74,7 +74,9 @@ class Anthropic:
         self._bearer = bearer
         self._most: dict[str, int] = {}
         """The output limit by model, as the server says."""
-        self._effort = True
+        self._wanted = 0
+        """That of the last request."""
+        self._effort = AcceptedEffort()
         self._thinking = _WAYS_TO_THINK
         """Those that this model has not refused."""
         self._thinks = False
@@ -98,7 +100,7 @@ class Anthropic:
     def body(self, request: ModelRequest, so_far: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
         if request.model != self._asked:
             self._asked = request.model
-            self._effort, self._thinking = True, _WAYS_TO_THINK
+            self._thinking = _WAYS_TO_THINK
             self._written.clear()
         system = "\n\n".join(one["content"] for one in request.messages if one["role"] == "system")
         messages = self._messages(request)
@@ -126,15 +128,17 @@ class Anthropic:
             elif request.one_call and self._one_call:
                 body["tool_choice"] = _ONE_CALL
         if request.effort is not None:
-            body |= self._thought(request.effort, body["max_tokens"])
+            body |= self._thought(request, body["max_tokens"])
+        self._wanted = body["max_tokens"]
         self._thinks = "thinking" in body
         self._forces = body.get("tool_choice", {}).get("type") == "tool"
         return body
 
-    def _thought(self, effort: str, most: int) -> Mapping[str, Any]:
+    def _thought(self, request: ModelRequest, most: int) -> Mapping[str, Any]:
         """What asks for thinking: these models do not think unasked."""
-        fields: dict[str, Any] = {"output_config": {"effort": effort}} if self._effort else {}
-        budget = min(_BUDGETS.get(effort, max(_BUDGETS.values())), most // 2)
+        effort = self._effort.of(request.effort, request.model)
+        fields: dict[str, Any] = {} if effort is None else {"output_config": {"effort": effort}}
+        budget = min(_BUDGETS.get(request.effort or "", max(_BUDGETS.values())), most // 2)
         if self._thinking == _WAYS_TO_THINK:
             fields["thinking"] = {"type": "adaptive"}
         elif self._thinking and budget >= _LEAST_BUDGET:
@@ -149,11 +153,10 @@ class Anthropic:
             return False
         if found := _TOO_MUCH_OUTPUT.search(refusal.message):
             most = int(re.sub(r"\D", "", found[1] or found[2]))
-            if 0 < most < self._most.get(self._asked, most + 1):
+            if 0 < most < self._wanted:  # otherwise it is the window, which the request fills with its answer
                 self._most[self._asked] = most
                 return True
-        if self._effort and _NO_EFFORT.search(refusal.message):
-            self._effort = False
+        if self._effort.adapts_to(refusal.message.lower(), "effort", "output_config"):
             return True
         if self._forces and self._force and "tool_choice" in refusal.message:
             self._force = False

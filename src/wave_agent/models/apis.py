@@ -43,6 +43,8 @@ class Provider(Struct, frozen=True):
     url: str
     apis: tuple[str, ...]
     """The APIs that it speaks, the usual one first."""
+    bearer: bool = False
+    """It wants its keys as tokens, whatever the API."""
 
 
 PROVIDERS = (
@@ -73,6 +75,7 @@ PROVIDERS = (
         "OPENROUTER_BASE_URL",
         "https://openrouter.ai/api/v1",
         ("openai-chat", "openai-responses", "anthropic"),
+        bearer=True,
     ),
     Provider("Mistral", ("MISTRAL_API_KEY",), "MISTRAL_BASE_URL", "https://api.mistral.ai/v1", ("openai-chat",)),
 )

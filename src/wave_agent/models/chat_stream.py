@@ -33,6 +33,10 @@ _UNREADABLE_KEPT = 4096
 _CALL_FIELDS = frozenset({"id", "index", "type", "function"})
 _FUNCTION_FIELDS = frozenset({"name", "arguments"})
 _REASONING = ("reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
+"""Reasoning in parts, signed or encrypted. OpenRouter and MiniMax expect it back: Gemini 3 refuses results without."""
+_IN_PIECES: Mapping[str, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""The parts that are sent in pieces, and the field that grows."""
 
 
 class AnswerReader:
@@ -59,6 +63,7 @@ class AnswerReader:
         self.error: Any = None
         """The error the server reported midway, if any."""
         self._calls: list[_CallDraft] = []
+        self._details: list[dict[str, Any]] = []
         self._usage: Usage | None = None
 
     def read_all(self, pieces: Iterable[str]) -> Iterator[Delta]:
@@ -113,8 +118,10 @@ class AnswerReader:
         return [delta for choice in choices if not choice.get("index") for delta in self._choice(choice)]
 
     def end(self) -> list[Delta]:
-        """The calls, the token usage, and whether the answer was cut short."""
+        """The signed reasoning, the calls, the token usage, and whether the answer was cut short."""
         calls: list[Delta] = []
+        if self._details:
+            calls.append(Reasoning("", kept=Kept(CHAT_API, self._model, readable({DETAILS: self._details}))))
         seen: set[str] = set()
         for call in self._calls:
             given = whole_characters(call.id)  # it is recorded; a name or an input that is odd is refused later
@@ -132,6 +139,8 @@ class AnswerReader:
         field = next((field for field in _REASONING if _text(message.get(field))), None)
         if field is not None:
             yield self._counted(Reasoning(readable_text(message[field]), field))
+        for detail in _objects(message.get(DETAILS)):
+            self._add_detail(detail)
         for delta in (*_content(message.get("content")), *_content(message.get("refusal"))):
             yield self._counted(delta)
         for fragment in _objects(message.get("tool_calls")):
@@ -161,6 +170,18 @@ class AnswerReader:
         if arguments is not None:
             call.arguments.append(written)
         self._extra(call, fragment, function)
+
+    def _add_detail(self, detail: Mapping[str, Any]) -> None:
+        """A part of its own, or a piece that continues the one before."""
+        self._meter.text(str(detail))
+        given = {key: value for key, value in detail.items() if value is not None}
+        last = self._details[-1] if self._details else {}
+        kind = _text(given.get("type"))
+        if kind in _IN_PIECES and (kind, given.get("index")) == (last.get("type"), last.get("index")):
+            field = _IN_PIECES[kind]
+            last |= {**given, field: _text(last.get(field)) + _text(given.get(field))}
+        else:
+            self._details.append(given)
 
     def _extra(self, call: "_CallDraft", fragment: Mapping[str, Any], function: Mapping[str, Any]) -> None:
         """Fields that are not in OpenAI's documentation. Gemini refuses a conversation without its own."""

@@ -26,7 +26,7 @@ from wave_agent.models.encoded_messages import EncodedMessages
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.window_memory import WindowMemory
 from wave_agent.models.windows import Window
-from wave_agent.system.credentials import public_url
+from wave_agent.system.credentials import public_url, query_values
 from wave_agent.text import one_line
 
 if TYPE_CHECKING:  # imported on the first request, to keep start-up fast
@@ -69,8 +69,9 @@ class ModelClient:
     answered before; otherwise the address is probably wrong.
 
     An answer that breaks off after some of its text was shown is not retried, since the new text would repeat or
-    contradict what was already read. It raises `ModelError`; the text stays visible. Calls are yielded only when the
-    answer is complete, so a partial call never runs. Reasoning that was shown does not prevent a retry.
+    contradict what was already read. It raises `ModelError`; the text stays visible, and the caller may ask for the
+    rest of an `unfinished` one. Calls are yielded only when the answer is complete, so a partial call never runs.
+    Reasoning that was shown does not prevent a retry.
 
     The environment sets proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and trusted certificates
     (`SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`, `SSL_CERT_DIR`).
@@ -124,6 +125,7 @@ class ModelClient:
         self._sleep, self._chance, self._now = sleep, chance, now
         self._transport: Transport | None = None
         self._secrets = [place.password for place in (self._endpoint.place, self._proxy) if place is not None]
+        self._secrets += query_values(base_url)
         self._hide = hiding([self._key, *self._secrets])
 
     def __repr__(self) -> str:
@@ -222,7 +224,8 @@ class ModelClient:
         else:
             capital = reason if reason.startswith("http") else f"{reason[:1].upper()}{reason[1:]}"
             message = capital + (f" (tried {failures} times)." if failures > 1 else ".")
-        raise ModelError(f"{message} {failure.advice}".strip(), status=failure.status) from None
+        unfinished = begun and failure.again
+        raise ModelError(f"{message} {failure.advice}".strip(), status=failure.status, unfinished=unfinished) from None
 
     async def _attempt(self, request: ModelRequest, ends: float) -> AsyncGenerator[Delta]:
         await self._need_key()

@@ -10,6 +10,7 @@ from wave_agent.http.routes import Endpoint, endpoint_below, url_below
 from wave_agent.models.base import ModelRequest
 from wave_agent.models.client import ModelClient
 from wave_agent.models.conversion import belongs
+from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.responses_stream import API, ResponsesReader
 from wave_agent.models.windows import Fetch, Window, context_window
@@ -45,7 +46,7 @@ class OpenAIResponses:
 
     def __init__(self) -> None:
         self._encrypted = True
-        self._effort = True
+        self._effort = AcceptedEffort()
         self._one_call = True
         self._force = True
         self._asked = ""
@@ -90,8 +91,8 @@ class OpenAIResponses:
             body["include"] = [_ENCRYPTED]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
-        if request.effort is not None and self._effort:
-            body["reasoning"] = {"effort": request.effort}
+        if (effort := self._effort.of(request.effort, request.model)) is not None:
+            body["reasoning"] = {"effort": effort}
         return body
 
     def reader(self, request: ModelRequest, limits: AnswerLimits) -> ResponsesReader:
@@ -105,8 +106,7 @@ class OpenAIResponses:
         if self._encrypted and ("encrypted" in message or "include" in message) and "verif" not in message:
             self._encrypted = False
             return True
-        if self._effort and "reasoning.effort" in message:
-            self._effort = False
+        if self._effort.adapts_to(message, "reasoning.effort"):
             return True
         if self._force and "tool_choice" in message:
             self._force = False

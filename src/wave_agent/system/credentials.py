@@ -41,6 +41,17 @@ def public_url(url: str) -> str:
     return without_userinfo(url.partition("?")[0])
 
 
+def query_values(url: str) -> list[str]:
+    """What may be secret in the query of a URL, such as a key: as it is, and as it is written there."""
+    query = url.partition("?")[2].partition("#")[0]
+    if not query:
+        return []
+    from urllib.parse import unquote_plus  # lazy: few base URLs have a query
+
+    written = [pair.partition("=")[2] for pair in query.split("&")]
+    return [value for one in written if one for value in dict.fromkeys((one, unquote_plus(one)))]
+
+
 def without_userinfo(url: str) -> str:
     """The URL without user and password. Also works for text that merely looks like a URL."""
     scheme, separator, rest = url.rpartition("://")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # loaded with the first file
 
 _SURROGATE = lazy_regex("[\ud800-\udfff]")
 _NEWLINE = lazy_regex(r"\r?\n")
+_SHOWN = 2_000
+"""Characters of a passage that is shown because the model wrote it with other whitespace."""
 
 
 class EditInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -185,8 +187,18 @@ def _hint(text: str, old: str) -> str:
     if found := _but_for_blanks(text, old):
         first, last = (text.count("\n", 0, at) + 1 for at in found)
         where = f"Line {first} differs" if first == last else f"Lines {first} to {last} differ"
-        return f" {where} from it in whitespace only: Read them again, and copy the passage exactly."
+        return f" {where} from it in whitespace only{_passage(text, *found)}"
     return " Read it again, and copy the passage exactly."
+
+
+def _passage(text: str, start: int, end: int) -> str:
+    """What is there, from the beginning of its line if that is blank: it says no more than the model knows, except for
+    the whitespace."""
+    line = text.rfind("\n", 0, start) + 1
+    found = text[start if text[line:start].strip() else line : end].replace("\r\n", "\n")
+    if len(found) > _SHOWN or without_marks(found) != found:
+        return ": read the file again, and copy the passage exactly."
+    return f". Copy this exactly:\n{found}"
 
 
 def _but_for_blanks(text: str, old: str) -> tuple[int, int] | None:
