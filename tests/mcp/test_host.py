@@ -101,6 +101,16 @@ async def test_what_breaks_the_protocol_costs_at_most_the_call(
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("code", [-32000, -32001, -32600, 7])
+async def test_an_error_of_the_server_keeps_its_message_and_the_connection(host: SdkHost, era: str, code: int) -> None:
+    """Many servers use the code by which the SDK means a lost connection."""
+    one = stdio(era, name=f"refusing-{era}-{code}")
+    with pytest.raises(McpError, match=rf"answered with error {code}: no such issue$"):
+        await host.call(one, "refuse", {"code": code, "message": "no such issue"})
+    assert json.loads(text_of(await host.call(one, "count", {}))) == ["refuse", "count"]
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_a_crash_fails_the_call_and_is_explained_and_never_repeated(host: SdkHost, era: str) -> None:
     one = stdio(era, name=f"crashing-{era}")
     with pytest.raises(McpError) as caught:

@@ -84,7 +84,10 @@ class McpTool(Tool):
                 traceparent=context.traceparent,
             )
         except McpError as error:
-            return ToolResult(content=str(error), success=False, ran=False)
+            from wave_agent.mcp.mentions import unmarked  # lazy: see below
+
+            # It quotes what the server said or printed last.
+            return ToolResult(content=unmarked(str(error)), success=False, ran=False)
         from wave_agent.mcp.results import tool_result  # lazy: the first request needs tools, but no results
 
         takes_images = _has_image(result) and await context.takes_images()

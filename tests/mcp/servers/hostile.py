@@ -105,6 +105,9 @@ class Tools:
     def error(self, number, arguments, params):
         answer(number, content=[{"type": "text", "text": "it went wrong"}], isError=True)
 
+    def refuse(self, number, arguments, params):
+        send(id=number, error={"code": arguments["code"], "message": arguments["message"]})
+
     def endless_line(self, number, arguments, params):
         write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"begin ' % number)
         for _ in range(arguments["megabytes"]):
