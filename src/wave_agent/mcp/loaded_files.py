@@ -19,10 +19,13 @@ from wave_agent.mcp.launchers import (
     WRAPPERS,
     LauncherArguments,
     LauncherRow,
+    code_values,
     launcher_of,
     loads_code,
+    names_code,
     option_values,
     sort_arguments,
+    starts_command,
 )
 from wave_agent.mcp.package_files import PackageFiles, upwards
 from wave_agent.mcp.package_names import local_path, program_of_package
@@ -139,6 +142,8 @@ class LoadedFiles:
         for word in words[1:]:
             if any(blank in word for blank in " \t\n;|&"):
                 self._line(word)
+                if word.startswith("-") and (value := word.partition("=")[2]):
+                    self._line(value)
 
     def _line(self, line: str) -> None:
         """A line that a shell reads, with every command in it, nested ones as well."""
@@ -171,7 +176,12 @@ class LoadedFiles:
             if ":" in word and (named := _OBJECT.fullmatch(word)):
                 for base in bases:
                     self._packages.module(named[1], base)
+        for word in code_values(arguments):
+            self._named(word, bases, code=True, is_data=False)
         row = launcher_of(program)
+        inner = next((at for at, word in enumerate(arguments[:-1]) if starts_command(word)), None)
+        if inner is not None and not (row is not None and row.runs_elsewhere):
+            self._command(arguments[inner:], bases)
         if row is None:
             for word in arguments:
                 self._named(word, bases, code=is_own, is_data=not is_own)
@@ -351,7 +361,10 @@ class LoadedFiles:
     def _variables(self) -> None:
         """Files that the entry's own variables name, and those that programs load because of them."""
         for name, value in self._entry.env.items():
-            loads = loads_code(name)
+            loads = loads_code(name) or names_code(name)
+            line = value.split()
+            if len(line) > 1 and (starts_command(line[0]) or "/" in line[0]):
+                self._command(line, [self._directory])
             words = dict.fromkeys((value, *(value.split() if loads else ()), *value.split(os.pathsep)))
             for word in words:
                 if name == "PATH":
