@@ -346,3 +346,19 @@ def test_a_server_of_the_user_that_loads_no_modules_of_the_project_needs_no_cons
     place.write("utils.py", "")
     place.write("mcp_server_time.py", "")
     assert place.running() == ["isolated", "safe"]
+
+
+def test_a_script_of_the_user_elsewhere_needs_no_consent(place: Place) -> None:
+    place.user({
+        "mcpServers": {
+            "node": {"command": "node", "args": ["/opt/server.js"]},
+            "shell": {"command": "sh", "args": ["-c", "exec node /opt/server.js"]},
+            "tsx": {"command": "npx", "args": ["-y", "tsx", "/opt/server.ts"]},
+            "mcp": {"command": "uvx", "args": ["mcp", "run", "/opt/server.py"]},
+            "here": {"command": "node", "args": ["."]},
+        }
+    })  # fmt: skip
+    place.write("package.json", {"name": "p", "main": "index.js", "scripts": {"start": "node index.js"}})
+    place.write("index.js", "")
+    place.write("app.py", "")
+    assert place.running() == ["node", "shell", "tsx", "mcp"]

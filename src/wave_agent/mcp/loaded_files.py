@@ -231,14 +231,20 @@ class LoadedFiles:
                 self.files.file(os.path.join(directory, name), code=True, follow=False)
 
     def _launcher(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
+        names_main = not (row.from_registry or self._is_elsewhere(row, arguments))
         for base in bases:
             for directory in upwards(base, self._root):
                 for file in row.files:
                     path = os.path.join(directory, file)
-                    passive = os.path.basename(file) in _PASSIVE and (row.from_registry or file != "package.json")
+                    passive = os.path.basename(file) in _PASSIVE and not (names_main and file == "package.json")
                     self.files.file(path, code=True, follow=not passive or self._mentions(path, arguments.main))
             if row.builds:
                 self.files.tree(base)
+
+    def _is_elsewhere(self, row: LauncherRow, arguments: LauncherArguments) -> bool:
+        """A script that the user has outside the project is not the one that `package.json` names here."""
+        is_script = row.runs_script and not row.is_of_place and os.path.isabs(arguments.main)
+        return is_script and not self._is_of_project and not self.files.is_inside(arguments.main)
 
     def _place(self, row: LauncherRow, bases: Sequence[str]) -> None:
         """It runs what the files of its directory say, or builds what is there."""
