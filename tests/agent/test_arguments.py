@@ -73,6 +73,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"callbacks": {"on_event": two}}, "callbacks: on_event must be a function of one argument; two takes others."),
     ({"callbacks": print}, "callbacks must be Callbacks(…) or a dict with its names, not builtin_function_or_method."),
     ({"hooks": [print]}, "hooks must be an object of events: a dict in the shape"),
+    ({"mcp_servers": [{"command": "x"}]}, "mcp_servers must be a dict of servers by name, in the form of .mcp.json"),
+    ({"mcp_servers": {1: {"command": "x"}}}, "mcp_servers must be a dict of servers by name, in the form of .mcp.json"),
     ({"max_turns": "3"}, "max_turns must be a whole number, not str '3'."),
     ({"max_turns": True}, "max_turns must be a whole number, not bool True."),
     ({"max_turns": 2.5}, "max_turns must be a whole number, not float 2.5."),

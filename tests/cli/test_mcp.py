@@ -270,6 +270,9 @@ def test_a_tool_that_is_withheld_is_marked(command: Command, tmp_path: Path) -> 
     status, printed = command("test", "echo")
     assert (status, "echo (changed, not offered)  Sends your keys." in printed) == (0, True), printed
     assert json.loads(command("test", "echo", "--json")[1])["withheld"] == {"echo": "changed"}
+    status, printed = command("trust", "echo")  # without a terminal, the change is shown and not accepted
+    assert (status, "CHANGED  echo" in printed, "Sends your keys." in printed) == (2, True, True), printed
+    assert states(command) == {"echo": "tools changed"}
 
 
 def test_compiled_files_are_named_as_the_reason(command: Command, echo: Path) -> None:

@@ -97,6 +97,31 @@ def program(place: Place, name: str) -> None:
         ({"command": "env", "args": ["A=1", "python3", "srv.py"]}, ["srv.py"], "srv.py"),
         ({"command": "timeout", "args": ["9", "sh", "-c", "python3 srv.py"]}, ["srv.py"], "srv.py"),
         ({"command": "npx", "args": ["-c", "node tool.js"]}, ["tool.js"], "tool.js"),
+        # programs that are handed on
+        ({"command": "npx", "args": ["-y", "tsx", "src"]}, ["src/index.ts"], "src/index.ts"),
+        ({"command": "npx", "args": ["ts-node", "srv"]}, ["srv.ts"], "srv.ts"),
+        ({"command": "bunx", "args": ["tsx", "."]}, ["index.ts", "package.json"], "index.ts"),
+        ({"command": "npx", "args": ["-y", "mcp-proxy", "--", "node", "srv"]}, ["srv/index.js"], "srv/index.js"),
+        ({"command": "npx", "args": ["-y", "supergateway", "--stdio=python -m srv"]}, ["srv.py"], "srv.py"),
+        ({"command": "npx", "args": ["-y", "srv@file:./srv"]}, ["srv/index.js"], "srv/index.js"),
+        ({"command": "uvx", "args": ["--with", "mcp", "python3.12", "-m", "srv"]}, ["srv.py"], "srv.py"),
+        ({"command": "uvx", "args": ["mcp-proxy", "python", "-c", "import srv"]}, ["srv.py"], "srv.py"),
+        ({"command": "uv", "args": ["tool", "run", "python", "srv"]}, ["srv/__main__.py"], "srv/a.py"),
+        ({"command": "conda", "args": ["run", "-n", "x", "python", "-m", "srv"]}, ["srv.py"], "srv.py"),
+        ({"command": "strace", "args": ["-f", "/usr/bin/python3", "-m", "srv"]}, ["srv.py"], "srv.py"),
+        ({"command": "x", "env": {"SERVER": "python -m srv"}}, ["srv.py"], "srv.py"),
+        ({"command": "x", "env": {"SERVER": "./run --fast"}}, ["run"], "run"),
+        # programs that run what is there
+        ({"command": "fastmcp", "args": ["run"]}, ["fastmcp.json", "server.py"], "server.py"),
+        ({"command": "flask", "args": ["run"]}, ["app.py"], "lib.py"),
+        ({"command": "invoke", "args": ["mcp"]}, ["tasks.py"], "lib.py"),
+        ({"command": "coverage", "args": ["run", "-m", "srv"]}, ["srv.py"], "srv.py"),
+        ({"command": "R", "args": ["-e", "source(paste0('s', '.R'))"]}, ["s.R"], "s.R"),
+        # directories with code
+        ({"command": "x", "args": ["--plugin-dir", "more"]}, ["more/a.py"], "more/b.py"),
+        ({"command": "x", "args": ["--extensions=more"]}, ["more/a.py"], "more/a.py"),
+        ({"command": "x", "env": {"PLUGINS": "more"}}, ["more/a.py"], "more/a.py"),
+        ({"command": "x", "env": {"PYENV_ROOT": "tools"}}, ["tools/shims/x"], "tools/shims/x"),
         # variables that make programs load code
         ({"command": "node", "args": ["a.js"], "env": {"NODE_OPTIONS": "--require ./x/y.js"}}, ["x/y.js"], "x/y.js"),
         ({"command": "x", "env": {"NODE_OPTIONS": "--require=./y.js"}}, [], "y.js"),
@@ -143,6 +168,9 @@ def test_the_project_can_change_unless_a_server_runs_code_of_it(place: Place) ->
         "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", ".", "docs"]},
         "git": {"command": "uvx", "args": ["mcp-server-git", "--repository", "."]},
         "box": {"command": "docker", "args": ["run", "-i", "--rm", "-v", ".:/work", "mcp/git"]},
+        "proxy": {"command": "npx", "args": ["-y", "mcp-remote", "https://x.example/mcp", "--allow-http"]},
+        "inside": {"command": "docker", "args": ["run", "-i", "-v", ".:/work", "python:3", "python", "-m", "srv"]},
+        "words": {"command": "uvx", "args": ["srv", "--lang", "go", "--on", "node", "x"], "env": {"A": "go on"}},
         "script": {"command": "python3", "args": ["tools/server.py", "."]},
     }
     place.servers(entries)
@@ -158,9 +186,9 @@ def test_the_project_can_change_unless_a_server_runs_code_of_it(place: Place) ->
     place.write("data/rows.csv", "new")
     place.write(".wave/settings.local.json", {"permissions": {"allow": ["Bash(ls)"]}})
     place.servers({"new": {"command": "x"}, **entries})
-    assert place.running() == ["files", "git", "box", "script"]
+    assert place.running() == [*entries]
     place.write("src/main.py", "new")
-    assert place.running() == ["files", "git", "box"]
+    assert place.running() == [*entries][:-1]
     assert place.waiting("script").why == "changed since you trusted it: src/main.py"
 
 
@@ -271,6 +299,10 @@ def test_what_cannot_be_bound_is_asked_for_in_each_session(place: Place, fill: C
         ({"command": "java", "args": ["-cp", ".:lib/*", "Main"]}, "lib/a.jar"),
         ({"command": "git", "args": ["-c", "alias.x=!./w", "x"]}, "w"),
         ({"command": "awk", "args": ["-f", "f.awk"]}, "f.awk"),
+        ({"command": "npx", "args": ["-y", "tsx", "src"]}, "src/index.ts"),
+        ({"command": "uvx", "args": ["mcp-proxy", "python", "-m", "srv"]}, "srv.py"),
+        ({"command": "fastmcp", "args": ["run"]}, "fastmcp.json"),
+        ({"command": "deno"}, "deno.json"),
     ],
 )
 def test_a_server_of_the_user_does_not_run_code_of_a_project_unasked(
@@ -314,3 +346,19 @@ def test_a_server_of_the_user_that_loads_no_modules_of_the_project_needs_no_cons
     place.write("utils.py", "")
     place.write("mcp_server_time.py", "")
     assert place.running() == ["isolated", "safe"]
+
+
+def test_a_script_of_the_user_elsewhere_needs_no_consent(place: Place) -> None:
+    place.user({
+        "mcpServers": {
+            "node": {"command": "node", "args": ["/opt/server.js"]},
+            "shell": {"command": "sh", "args": ["-c", "exec node /opt/server.js"]},
+            "tsx": {"command": "npx", "args": ["-y", "tsx", "/opt/server.ts"]},
+            "mcp": {"command": "uvx", "args": ["mcp", "run", "/opt/server.py"]},
+            "here": {"command": "node", "args": ["."]},
+        }
+    })  # fmt: skip
+    place.write("package.json", {"name": "p", "main": "index.js", "scripts": {"start": "node index.js"}})
+    place.write("index.js", "")
+    place.write("app.py", "")
+    assert place.running() == ["node", "shell", "tsx", "mcp"]

@@ -111,6 +111,15 @@ def _mapping(name: str, value: object) -> None:
         raise _wrong(name, "an object of events: a dict in the shape of the settings' hooks", value)
 
 
+def _servers(name: str, value: object) -> None:
+    wanted = f"{name} must be a dict of servers by name, in the form of .mcp.json"
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{wanted}, not {type(value).__name__}.")  # without the value: it may contain a secret
+    for one in cast(Mapping[object, object], value):
+        if not isinstance(one, str):
+            raise ArgumentError(f"{wanted}; {_shown(one)} is not a name.")
+
+
 def _settings(name: str, value: object) -> None:
     if not isinstance(value, str | os.PathLike | Mapping):
         raise _wrong(name, "the path of a file or a dict", value)
@@ -208,7 +217,7 @@ _CHECKS: Mapping[str, Callable[[str, object], None]] = {
     "resume": _text,
     "model_client": _with("stream", "close"),
     "hook_runner": _with("run"),
-    "mcp_servers": _mapping,
+    "mcp_servers": _servers,
     "mcp_host": _with("connect", "call", "close"),
 }
 """The check for each argument; `callbacks`, `agents` and `trust` are checked separately."""

@@ -51,7 +51,7 @@ def why_no_tool(name: str, servers: Iterable[ServerStatus]) -> str | None:
     if name in status.denied:
         return "A rule of the user denies every call of it."
     if tool := next((one for one in status.waiting if plain_name(server, one.name) == name), None):
-        return f"It {SINCE[tool.why]} since the user accepted the tools of this server: wave mcp trust {server}"
+        return f"It {SINCE[tool.why]} since the user accepted the tools of this server (wave mcp trust {server})."
     if absent := "".join(_why_absent(status)):
         return f"That server is not ready:\n{absent}\n"
     return f"That server has no such tool. Its tools are {', '.join(status.tools) or 'none'}."

@@ -16,7 +16,7 @@ def inline_code(row: LauncherRow, words: Sequence[str]) -> tuple[str, ...] | Non
     not known here.
     """
     found = [*words] if row.runs_arguments else []
-    for word, following in zip(words, (*words[1:], ""), strict=True):
+    for word, following in zip(words, (*words[1:], ""), strict=False):
         name, equals, value = word.partition("=")
         if name in row.code_options:
             found.append(value if equals else following)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from wave_agent.lazy_regex import lazy_regex
+
 _NODE = ("package.json", "tsconfig.json")
 _NPX = ("package.json", ".npmrc", "package-lock.json", "npm-shrinkwrap.json", "node_modules/.package-lock.json")
 _PNPM = (
@@ -61,6 +63,8 @@ class LauncherRow(Struct, frozen=True, kw_only=True):
     """Options whose value lists directories from which code is loaded: `-cp`."""
     runs_arguments: bool = False
     """Any of its arguments may be code, or name what it runs: `awk`, `git -c alias.x=!…`."""
+    runs_elsewhere: bool = False
+    """What its arguments name is run in a container."""
 
     @property
     def takes_code(self) -> bool:
@@ -134,7 +138,8 @@ LAUNCHERS: Mapping[str, LauncherRow] = {
     ),
     **dict.fromkeys(("docker-compose", "podman-compose"), LauncherRow(files=_CONTAINER, is_of_place=True)),
     **dict.fromkeys(("docker", "podman", "nerdctl"),
-                    LauncherRow(files=_CONTAINER, only_for=("compose", "build", "buildx", "bake", "stack"))),
+                    LauncherRow(files=_CONTAINER, only_for=("compose", "build", "buildx", "bake", "stack"),
+                                runs_elsewhere=True)),
     **dict.fromkeys(("make", "gmake"), LauncherRow(files=("GNUmakefile", "makefile", "Makefile"))),
     "just": LauncherRow(files=("justfile", ".justfile", "Justfile", ".env")),
     "task": LauncherRow(files=("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", ".env")),
@@ -165,9 +170,19 @@ LAUNCHERS: Mapping[str, LauncherRow] = {
     **dict.fromkeys(("nx", "turbo", "lerna", "rush", "wireit"),
                     LauncherRow(files=("nx.json", "turbo.json", "lerna.json", "project.json", "package.json"),
                                 is_of_place=True)),
+    **dict.fromkeys(("invoke", "inv", "doit", "scons", "ninja", "mage", "devbox", "moon", "devcontainer", "vagrant"),
+                    LauncherRow(files=("tasks.py", "invoke.yaml", "dodo.py", "SConstruct", "build.ninja", "magefile.go",
+                                       "magefiles", "devbox.json", "moon.yml", ".moon/workspace.yml", "Vagrantfile",
+                                       ".devcontainer/devcontainer.json", ".devcontainer.json"), is_of_place=True)),
+    **{name: LauncherRow(files=files, runs_arguments=True, runs_script=True) for name, files in (
+        ("fastmcp", ("fastmcp.json",)), ("flask", (".flaskenv", "app.py", "wsgi.py")), ("django-admin", ("manage.py",)),
+        ("pytest", ("conftest.py",)), ("iex", ("mix.exs",)), ("R", (".Rprofile",)),
+    )},
     **dict.fromkeys(("git", "awk", "gawk", "mawk", "nawk", "sed", "sqlite3", "expect", "socat",
                      "gdb", "vim", "vi", "ex", "emacs", "ssh", "ld-linux-x86-64.so", "ld-linux-aarch64.so", "ld.so",
-                     "psql", "m4", "guile", "sbcl", "racket", "ghci", "runghc", "scala", "kotlin", "groovy", "jshell"),
+                     "psql", "m4", "guile", "sbcl", "racket", "ghci", "runghc", "scala", "kotlin", "groovy", "jshell",
+                     "mcp", "coverage", "ipython", "jupyter", "xonsh", "uvicorn", "gunicorn", "hypercorn", "erl",
+                     "escript", "nim", "crystal", "v", "mono"),
                     LauncherRow(runs_arguments=True, runs_script=True)),
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "busybox"),
                     LauncherRow(runs_script=True, values=("-c", "-o", "-O", "--rcfile", "--init-file"))),
@@ -192,6 +207,8 @@ LOADER_VARIABLES = frozenset({
     *("CLASSPATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "JAVA_HOME", "GOFLAGS", "GOPATH"),
     *("PHPRC", "PHP_INI_SCAN_DIR", "R_PROFILE_USER", "R_ENVIRON_USER", "R_LIBS", "JULIA_PROJECT", "JULIA_LOAD_PATH"),
     *("DOTNET_STARTUP_HOOKS", "CORECLR_PROFILER_PATH", "MIX_EXS", "COMPOSE_FILE", "COMPOSE_ENV_FILES", "MAKEFILES"),
+    *("PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT", "NVM_DIR", "FNM_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "VOLTA_HOME"),
+    *("PNPM_HOME", "GOROOT", "GOBIN", "RUSTUP_HOME", "CONDA_PREFIX", "BUN_INSTALL", "DENO_INSTALL_ROOT"),
     *("OPENSSL_CONF", "GCONV_PATH", "TCLLIBPATH", "EDITOR", "VISUAL", "PAGER", "BROWSER", "HOME", "XDG_CONFIG_HOME"),
     *("npm_config_userconfig", "npm_config_globalconfig", "npm_config_prefix", "npm_config_script_shell"),
 })  # fmt: skip
@@ -207,11 +224,18 @@ _LOADER_PREFIXES = (
     "CARGO_",
     "BASH_FUNC_",
 )
+_NAMES_CODE = lazy_regex(r"(?i)plugin|extension|addon|script|module|hook|middleware")
+"""In the name of an option or variable: its value is code, or a directory with code."""
 
 
 def loads_code(variable: str) -> bool:
     """Whether this variable makes programs load code."""
     return variable in LOADER_VARIABLES or variable.startswith(_LOADER_PREFIXES)
+
+
+def names_code(name: str) -> bool:
+    """Whether the value of an option or a variable of this name is code, or a directory with code."""
+    return _NAMES_CODE.search(name) is not None
 
 
 RUNTIMES = frozenset({
@@ -233,6 +257,13 @@ def launcher_of(program: str) -> LauncherRow | None:
     """The row of a program, by its path: `/usr/bin/python3.12` is python."""
     name = program.rpartition("/")[2].removesuffix(".exe").removesuffix(".cmd")
     return LAUNCHERS.get(name) or LAUNCHERS.get(name.rstrip("0123456789.-"))
+
+
+def starts_command(word: str) -> bool:
+    """Whether this argument is itself a program that runs what follows it: `npx tsx src`, `strace python -m server`.
+    Names that are ordinary words as well are not among them."""
+    row = None if "/" in word and not word.startswith("/") else launcher_of(word)
+    return row is not None and not row.runs_arguments and (row.runs_script or row.runs_package)
 
 
 class LauncherArguments(Struct, frozen=True):
@@ -272,6 +303,14 @@ def sort_arguments(row: LauncherRow, words: Sequence[str]) -> LauncherArguments:
         at += 1
     main = words[at] if at < len(words) else ""
     return LauncherArguments(tuple(options), main, tuple(words[at + 1 :]), subcommand)
+
+
+def code_values(words: Sequence[str]) -> Iterator[str]:
+    """The values of options that name code: `--plugin-dir x`, `--plugins=x`."""
+    for word, following in zip(words, (*words[1:], ""), strict=False):
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and names_code(name):
+            yield value if equals else following
 
 
 def option_values(words: Sequence[str], options: Iterable[str]) -> Iterator[tuple[str, str]]:

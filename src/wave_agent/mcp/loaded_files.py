@@ -20,10 +20,13 @@ from wave_agent.mcp.launchers import (
     WRAPPERS,
     LauncherArguments,
     LauncherRow,
+    code_values,
     launcher_of,
     loads_code,
+    names_code,
     option_values,
     sort_arguments,
+    starts_command,
 )
 from wave_agent.mcp.package_files import PackageFiles, local_path, program_of_package, upwards
 from wave_agent.mcp.values import ServerEntry, ServerTransport
@@ -138,6 +141,8 @@ class LoadedFiles:
         for word in words[1:]:
             if any(blank in word for blank in " \t\n;|&"):
                 self._line(word)
+                if word.startswith("-") and (value := word.partition("=")[2]):
+                    self._line(value)
 
     def _line(self, line: str) -> None:
         """A line that a shell reads, with every command in it, nested ones as well."""
@@ -170,7 +175,12 @@ class LoadedFiles:
             if ":" in word and (named := _OBJECT.fullmatch(word)):
                 for base in bases:
                     self._packages.module(named[1], base)
+        for word in code_values(arguments):
+            self._named(word, bases, code=True, is_data=False)
         row = launcher_of(program)
+        inner = next((at for at, word in enumerate(arguments[:-1]) if starts_command(word)), None)
+        if inner is not None and not (row is not None and row.runs_elsewhere):
+            self._command(arguments[inner:], bases)
         if row is None:
             for word in arguments:
                 self._named(word, bases, code=is_own, is_data=not is_own)
@@ -220,14 +230,20 @@ class LoadedFiles:
                 self.files.file(os.path.join(directory, name), code=True, follow=False)
 
     def _launcher(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
+        names_main = not (row.from_registry or self._is_elsewhere(row, arguments))
         for base in bases:
             for directory in upwards(base, self._root):
                 for file in row.files:
                     path = os.path.join(directory, file)
-                    passive = os.path.basename(file) in _PASSIVE and (row.from_registry or file != "package.json")
+                    passive = os.path.basename(file) in _PASSIVE and not (names_main and file == "package.json")
                     self.files.file(path, code=True, follow=not passive or self._mentions(path, arguments.main))
             if row.builds:
                 self.files.tree(base)
+
+    def _is_elsewhere(self, row: LauncherRow, arguments: LauncherArguments) -> bool:
+        """A script that the user has outside the project is not the one that `package.json` names here."""
+        is_script = row.runs_script and not row.is_of_place and os.path.isabs(arguments.main)
+        return is_script and not self._is_of_project and not self.files.is_inside(arguments.main)
 
     def _place(self, row: LauncherRow, bases: Sequence[str]) -> None:
         """It runs what the files of its directory say, or builds what is there."""
@@ -355,7 +371,10 @@ class LoadedFiles:
     def _variables(self) -> None:
         """Files that the entry's own variables name, and those that programs load because of them."""
         for name, value in self._entry.env.items():
-            loads = loads_code(name)
+            loads = loads_code(name) or names_code(name)
+            line = value.split()
+            if len(line) > 1 and (starts_command(line[0]) or "/" in line[0]):
+                self._command(line, [self._directory])
             words = dict.fromkeys((value, *(value.split() if loads else ()), *value.split(os.pathsep)))
             for word in words:
                 if name == "PATH":

@@ -82,4 +82,6 @@ def program_of_package(package: str) -> str:
 
 
 def local_path(word: str) -> str:
+    """`file:x`, also as the version of a package: `name@file:x`."""
+    word = word[max(0, word.find("@file:") + 1) :]
     return word.removeprefix("file:").removeprefix("//") if word.startswith("file:") else word

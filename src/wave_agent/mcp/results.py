@@ -29,9 +29,9 @@ class ShownContent(Struct, frozen=True):
     images: tuple[Image, ...] = ()
 
 
-def tool_result(result: McpResult, *, takes_images: bool, server: str = "") -> ToolResult:
+def tool_result(result: McpResult, *, takes_images: bool, server: str = "", reader: str = "") -> ToolResult:
     """What the model and hooks get from a server. A call that failed is one that could not do its work."""
-    shown = shown_content(result, takes_images=takes_images, server=server)
+    shown = shown_content(result, takes_images=takes_images, server=server, reader=reader)
     return ToolResult(
         content=shown.text or NOTHING,
         success=not result.is_error,
@@ -42,13 +42,13 @@ def tool_result(result: McpResult, *, takes_images: bool, server: str = "") -> T
     )
 
 
-def shown_content(result: McpResult, *, takes_images: bool = False, server: str = "") -> ShownContent:
+def shown_content(result: McpResult, *, takes_images: bool = False, server: str = "", reader: str = "") -> ShownContent:
     """Text and images in their order; everything else is named. Structured content is added unless the text already
-    says the same. Only users can follow a link to a resource of the server, so the text says how they do."""
+    says the same. A link to a resource comes with the tool that reads it (`reader`), or with what the user can do."""
     pieces: list[str] = []
     images: list[Image] = []
     for block in result.content:
-        piece = _piece(block, server)
+        piece = _piece(block, server, reader)
         if isinstance(piece, Image) and takes_images:
             images.append(piece)
         elif isinstance(piece, Image):
@@ -70,7 +70,7 @@ def hook_content(content: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------------ for the model
 
 
-def _piece(block: Mapping[str, Any], server: str) -> str | Image:
+def _piece(block: Mapping[str, Any], server: str, reader: str) -> str | Image:
     match block.get("type"):
         case "text":
             return str(block.get("text") or "")
@@ -83,7 +83,8 @@ def _piece(block: Mapping[str, Any], server: str) -> str | Image:
         case "resource_link":
             about = ", ".join(filter(None, (_said(block, key) for key in ("name", "mimeType", "description"))))
             uri = _said(block, "uri")
-            follow = f"; to read it, ask the user to write @{server}:{uri}" if server and uri else ""
+            how = f"call {reader}" if reader else f"ask the user to write @{server}:{uri}"
+            follow = f"; to read it, {how}" if server and uri else ""
             return f"[resource {uri}{f': {about}' if about else ''}{follow}]"
         case other:
             return f"[content of type {one_line(str(other), _NAME)}]"

@@ -9,7 +9,9 @@ from wave_agent.errors import SettingsError
 from wave_agent.hooks.definitions import Layer
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.consent import ConsentStore
+from wave_agent.mcp.definitions import OfferedTool
 from wave_agent.mcp.pins import INSTRUCTIONS, SINCE, Offered, Pins, WaitingTool, offered
+from wave_agent.mcp.resource_reader import listed_resources, resource_reader
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.mcp.tools import McpTool, mcp_tool
 from wave_agent.mcp.values import (
@@ -48,12 +50,26 @@ class _Known:
         self.listing = listing
         self.pins = pins
         self.offer: Offered | None = None
+        self.reader: OfferedTool | None = None
+        """Our own tool for its resources."""
         self.denied: tuple[str, ...] = ()
         self.state = ServerState.UNKNOWN if listing is None else ServerState.CACHED
         self.problem = ""
         self.connecting: asyncio.Task[None] | None = None
+        self.is_accepted = True
+        """It is known what the user has accepted of it."""
         self.told: set[tuple[str, str]] = set()
         """The waiting tools, as they were, and the notices that the user has been told."""
+
+    @property
+    def reader_name(self) -> str:
+        """Empty if the model has no such tool."""
+        return self.reader.name if self.reader is not None and self.reader.name not in self.denied else ""
+
+    def all_tools(self) -> tuple[OfferedTool, ...]:
+        """Sorted by name, the denied ones among them."""
+        found = self.offer.tools if self.offer is not None else ()
+        return found if self.reader is None else tuple(sorted((*found, self.reader), key=lambda one: one.name))
 
 
 class McpSession:
@@ -111,7 +127,7 @@ class McpSession:
         known = self._get(server)
         if known.listing is None:
             raise McpError(f'The MCP server "{server}" has not been connected, so there is nothing to confirm.')
-        known.pins = self._store.confirm(known.server, known.listing, tools)
+        known.pins, known.is_accepted = self._store.confirm(known.server, known.listing, tools), True
         self._offer(known)
         self._renew()
 
@@ -280,9 +296,9 @@ class McpSession:
         """A server has said what it offers now."""
         known.listing = listing
         try:
-            known.pins = self._store.pin_first(known.server, listing, known.pins)
+            known.pins, known.is_accepted = self._store.pin_first(known.server, listing, known.pins), True
         except SettingsError as error:  # it is unknown what the user has accepted: nothing is offered
-            known.pins = Pins()
+            known.pins, known.is_accepted = Pins(), False
             self._notify(f'No tool of the MCP server "{known.server.name}" is offered: {error}')
         self._cache.keep(known.server, listing)
         self._offer(known)
@@ -293,7 +309,8 @@ class McpSession:
         if known.listing is None:
             return
         known.offer = offered(known.server, known.listing, known.pins)
-        names = [(one.name, one.plain) for one in known.offer.tools]
+        known.reader = resource_reader(known.server.name, known.listing) if known.is_accepted else None
+        names = [(one.name, one.plain) for one in known.all_tools()]
         known.denied = tuple(name for name, plain in names if self._is_denied(name) or self._is_denied(plain))
 
     def _is_denied(self, name: str) -> bool:
@@ -305,11 +322,13 @@ class McpSession:
         before, self.version = dict(self._tools), self.version + 1
         self._tools.clear()
         for known in self._known.values():
-            for one in known.offer.tools if known.offer is not None else ():
+            for one in known.all_tools():
                 old = before.get(one.name)
                 if one.name not in known.denied:
-                    same = isinstance(old, McpTool) and old.offered == one
-                    self._tools[one.name] = old if same and old else mcp_tool(known.server, one, self._call)
+                    same = isinstance(old, McpTool) and (old.offered, old.reader) == (one, known.reader_name)
+                    call = self._read if one is known.reader else self._call
+                    new = None if same else mcp_tool(known.server, one, call, known.reader_name)
+                    self._tools[one.name] = new or before[one.name]
 
     async def _call(
         self,
@@ -334,6 +353,19 @@ class McpSession:
             self._tell_problem(known, error)
             # It may have been restarted, or replaced: what it offers is compared again before the next call.
             known.state = ServerState.CACHED
+            raise
+
+    async def _read(self, server: Server, tool: ToolDefinition, arguments: Mapping[str, Any], **_: Any) -> McpResult:
+        """A call of our own tool for resources."""
+        known = self._known[server.name]
+        await self._ready(known)
+        if not (uri := str(arguments.get("uri") or "")):
+            return listed_resources(known.listing or ServerListing())
+        try:
+            return await self._host.read_resource(known.server, uri)
+        except McpError as error:
+            self._tell_problem(known, error)
+            known.state = ServerState.CACHED  # as after a call that failed
             raise
 
     def protocol_of(self, server: str) -> str:
@@ -381,7 +413,7 @@ class McpSession:
 
     def _status(self, known: _Known) -> ServerStatus:
         listing, offer = known.listing or ServerListing(), known.offer
-        names = () if offer is None else tuple(one.name for one in offer.tools if one.name not in known.denied)
+        names = tuple(one.name for one in known.all_tools() if one.name not in known.denied)
         return ServerStatus(
             server=known.server,
             state=known.state,

@@ -66,9 +66,11 @@ class _Nobody:
 class McpTool(Tool):
     """Each is an instance of its own class: see `mcp_tool`."""
 
-    def __init__(self, server: Server, offered: OfferedTool, call: CallServer) -> None:
+    def __init__(self, server: Server, offered: OfferedTool, call: CallServer, reader: str) -> None:
         self.server = server
         self.offered = offered
+        self.reader = reader
+        """The tool that reads the server's resources; empty if the model has none."""
         self._call = call
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
@@ -84,11 +86,14 @@ class McpTool(Tool):
                 traceparent=context.traceparent,
             )
         except McpError as error:
-            return ToolResult(content=str(error), success=False, ran=False)
+            from wave_agent.mcp.mentions import unmarked  # lazy: see below
+
+            # It quotes what the server said or printed last.
+            return ToolResult(content=unmarked(str(error)), success=False, ran=False)
         from wave_agent.mcp.results import tool_result  # lazy: the first request needs tools, but no results
 
         takes_images = _has_image(result) and await context.takes_images()
-        found = tool_result(result, takes_images=takes_images, server=self.server.name)
+        found = tool_result(result, takes_images=takes_images, server=self.server.name, reader=self.reader)
         notes = [*self._about_unknown(arguments), *([_NOT_ASKED] if nobody.was_asked else [])]
         return replace(found, content="\n\n".join((found.content, *notes))) if notes else found
 
@@ -176,10 +181,10 @@ class McpTool(Tool):
         return ToolInputError(f"{self.name}: invalid input: {problem}")
 
 
-def mcp_tool(server: Server, offered: OfferedTool, call: CallServer) -> McpTool:
+def mcp_tool(server: Server, offered: OfferedTool, call: CallServer, reader: str = "") -> McpTool:
     """The tool as the model is offered it."""
     facts = {"name": offered.name, "description": offered.description or f"{offered.name} of an MCP server."}
-    return type(offered.name, (McpTool,), facts)(server, offered, call)
+    return type(offered.name, (McpTool,), facts)(server, offered, call, reader)
 
 
 def _progress(emit: Callable[[str], None]) -> Progress:

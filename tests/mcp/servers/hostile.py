@@ -21,6 +21,7 @@ QUESTION = {
     "message": "Your name?",
     "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
 }
+REFUSAL = {"code": -32000, "message": "not now"}
 DAEMON = """
 import os, sys, time
 if os.fork(): os._exit(0)
@@ -105,6 +106,9 @@ class Tools:
     def error(self, number, arguments, params):
         answer(number, content=[{"type": "text", "text": "it went wrong"}], isError=True)
 
+    def refuse(self, number, arguments, params):
+        send(id=number, error={"code": arguments["code"], "message": arguments["message"]})
+
     def endless_line(self, number, arguments, params):
         write(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"begin ' % number)
         for _ in range(arguments["megabytes"]):
@@ -161,6 +165,23 @@ class Tools:
     def roots(self, number, arguments, params):
         return json.dumps(ask("r1", "roots/list"))
 
+    def nag(self, number, arguments, params):
+        """Asks for ever, and reads no answer."""
+        while True:
+            self.calls.append("asked")
+            send(id=f"n{len(self.calls)}", method="elicitation/create", params=QUESTION)
+
+    def pester(self, number, arguments, params):
+        """Makes requests for a while without reading the answers. Returns how many."""
+        made, end = 0, time.monotonic() + 1
+        while time.monotonic() < end:
+            made += 1
+            send(id=f"p{made}" + "x" * 10_000, method="roots/list")  # the answers have the id
+        return str(made)
+
+    def pieces(self, number, arguments, params):
+        answer(number, content=[{"type": "text", "text": "x"}] * arguments["number"])
+
     def daemon(self, number, arguments, params):
         """Starts a process that leaves the group and the session; with `hides`, its environment is empty as well."""
         env = {} if arguments.get("hides") else None
@@ -202,6 +223,8 @@ class Server:
             ),
             "prompts/get": self.get_prompt,
         }
+        if "no_resources" in FAULTS:
+            self.methods["resources/list"] = lambda number, _: self.tools.refuse(number, REFUSAL, {})
 
     def discover(self, number, params):
         if IS_MODERN:

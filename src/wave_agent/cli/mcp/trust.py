@@ -17,7 +17,7 @@ from wave_agent.cli.options import cwd_option, json_option
 from wave_agent.errors import SettingsError
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.identity import Binding
-from wave_agent.mcp.pins import Offered, Pins, offered
+from wave_agent.mcp.pins import Offered, Pins, WaitingTool, offered
 from wave_agent.mcp.secrets import target_of
 from wave_agent.mcp.servers import WaitingServer
 from wave_agent.mcp.values import McpError, McpHost, Server, ServerListing, ServerTransport
@@ -103,9 +103,15 @@ def _show_all(found: Overview, rows: Sequence[ServerRow], *, verbose: bool) -> N
         if (one := waiting.get(row.name)) is not None:
             lines = _what_runs(one, verbose=verbose)
         else:
-            lines = iter([f"{row.name}  {row.state}{f': {row.detail}' if row.detail else ''}  ({row.place})"])
+            lines = _what_changed(row, verbose=verbose)
         for line in lines:
             click.echo(strip_controls(line))
+
+
+def _what_changed(row: ServerRow, *, verbose: bool) -> Iterator[str]:
+    """As it was when the server was last connected."""
+    yield f"{row.name}  {row.state}{f': {row.detail}' if row.detail else ''}  ({row.place})"
+    yield from _waiting_tools(row.known.waiting if row.known is not None else (), verbose=verbose)
 
 
 def _require_person(found: Overview, what: str) -> None:
@@ -269,12 +275,16 @@ def _what_it_offers(
             yield f"{server.name}: instructions, which are not a tool; the model reads them with every request"
             shown = reveal(listing.instructions) if verbose else one_line(listing.instructions, 100)
             yield from (f"    {one_line(line)}" for line in shown.splitlines())
-    for one in seen.waiting:
+    yield from _waiting_tools(seen.waiting, verbose=verbose)
+    if pins is not None and not seen.waiting:
+        yield "    as you trusted it"
+    yield from (f"    note: {one_line(notice)}" for notice in offered(server, listing, None).notices)
+
+
+def _waiting_tools(waiting: Sequence[WaitingTool], *, verbose: bool) -> Iterator[str]:
+    for one in waiting:
         yield f"    {one.why.upper()}  {one_line(one.name) or 'its instructions'}"
         lines = strip_controls(one.diff).splitlines()
         yield from (f"        {line}" for line in (lines if verbose else lines[:_DIFF]))
         if not verbose and len(lines) > _DIFF:
             yield f"        … {len(lines) - _DIFF} more lines (--verbose)"
-    if pins is not None and not seen.waiting:
-        yield "    as you trusted it"
-    yield from (f"    note: {one_line(notice)}" for notice in offered(server, listing, None).notices)

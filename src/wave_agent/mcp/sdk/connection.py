@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ _RELIST_INTERVAL = 1.0
 """Seconds between two readings of a list that keeps changing."""
 _LISTEN_AGAIN = (1, 2, 4, 8, 16)
 _CLOSING = 3.0
+_MOST_QUESTIONS = 20
+"""What one call may ask the user; the rest is declined unseen."""
 
 
 class HostSurroundings(Struct, frozen=True, kw_only=True):
@@ -73,6 +75,28 @@ class Flight:
         self.elicits = elicits
         self.scope = anyio.CancelScope()
         self.progress = ProgressReports(report)
+        self._asked = 0
+        self._open = 0
+        self._left = 0.0
+
+    def may_ask(self) -> bool:
+        """Counts the questions: a server that asks for ever would never run out of time."""
+        self._asked += 1
+        return self.elicits and self._asked <= _MOST_QUESTIONS
+
+    @contextmanager
+    def question(self) -> Generator[None]:
+        """The clock stops while a question is open: a person may take as long as they like."""
+        if not self._open:
+            self._left = self.scope.deadline - anyio.current_time()
+            self.scope.deadline = math.inf
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self.scope.deadline = anyio.current_time() + self._left
 
     def again(self) -> "Flight":
         """The same call at another connection."""
@@ -274,7 +298,7 @@ class ServerConnection:
     ) -> types.ElicitResult | types.ErrorData:
         # In the older protocol, a question does not say which call it belongs to: the latest one can be answered.
         flight = _flight.get() or next((one for one in reversed(self._flights.values()) if one.elicits), None)
-        if flight is None or not flight.elicits:
+        if flight is None or not flight.may_ask():
             return types.ElicitResult(action="decline")
         raw = plain(params)
         question = Elicitation(
@@ -284,12 +308,8 @@ class ServerConnection:
             url=str(raw.get("url", "")),
             schema=raw.get("requestedSchema", {}),
         )
-        left = flight.scope.deadline - anyio.current_time()
-        flight.scope.deadline = math.inf  # A person may take as long as they like.
-        try:
+        with flight.question():
             answer = await self._around.ask(flight.number, question)
-        finally:
-            flight.scope.deadline = anyio.current_time() + left
         if answer.action not in ("accept", "cancel"):
             return types.ElicitResult(action="decline")
         content = dict(answer.content) if answer.action == "accept" and params.mode == "form" else None

@@ -31,7 +31,13 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_closed(error: BaseException) -> bool:
-    return isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
+    """Whether the SDK says so. Its code is the one that many servers use for errors of their own."""
+    return (
+        isinstance(error, MCPError)
+        and error.code == types.CONNECTION_CLOSED
+        and error.error.data is None
+        and (error.message == "Connection closed" or error.message.startswith("SSE stream "))
+    )
 
 
 class ForgottenSessionError(McpError):

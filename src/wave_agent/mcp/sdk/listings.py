@@ -7,7 +7,8 @@ from typing import Any
 import anyio
 from mcp import Client, MCPError, types
 
-from wave_agent.mcp.sdk.raw_results import UNKNOWN
+from wave_agent.mcp.sdk.failures import is_closed
+from wave_agent.mcp.sdk.raw_results import LISTED_LIMIT, UNKNOWN
 from wave_agent.mcp.sdk.results import plain
 from wave_agent.mcp.values import (
     McpError,
@@ -18,7 +19,6 @@ from wave_agent.mcp.values import (
     ToolDefinition,
 )
 
-TOOLS_LIMIT = 2000
 BYTES_LIMIT = 4 << 20
 _PAGES_LIMIT = 100
 _INSTRUCTIONS_LIMIT = 1 << 16
@@ -34,29 +34,30 @@ async def listing_of(client: Client, name: str) -> ServerListing:
     prompts: list[PromptDefinition] = []
 
     async def list_tools() -> None:
-        found = await _pages(lambda cursor: _tools(client, cursor), TOOLS_LIMIT + 1)
+        found = await _pages(lambda cursor: _tools(client, cursor), LISTED_LIMIT + 1)
         size = sum(len(json.dumps(plain(tool)).encode()) for tool in found)
-        if len(found) > TOOLS_LIMIT or size > BYTES_LIMIT:
+        if len(found) > LISTED_LIMIT or size > BYTES_LIMIT:
+            many = f"more than {LISTED_LIMIT:,} tools" if len(found) > LISTED_LIMIT else f"{size:,} bytes of tools"
             raise McpError(
-                f"The MCP server {name!r} lists too much: {len(found):,} tools, {size:,} bytes. At most "
-                f"{TOOLS_LIMIT:,} tools and {BYTES_LIMIT >> 20} MB are accepted"
+                f"The MCP server {name!r} lists too much: {many}. At most {LISTED_LIMIT:,} tools and "
+                f"{BYTES_LIMIT >> 20} MB are accepted"
             )
         tools.extend(map(_tool, found))
 
     async def list_resources() -> None:
         with _tolerated():
-            found = await _pages(lambda cursor: _resources(client, cursor), TOOLS_LIMIT)
-            resources.extend(_resource(one) for one in found[:TOOLS_LIMIT])
+            found = await _pages(lambda cursor: _resources(client, cursor), LISTED_LIMIT)
+            resources.extend(_resource(one) for one in found[:LISTED_LIMIT])
 
     async def list_templates() -> None:
         with _tolerated():
-            found = await _pages(lambda cursor: _templates(client, cursor), TOOLS_LIMIT)
-            resources.extend(_template(one) for one in found[:TOOLS_LIMIT])
+            found = await _pages(lambda cursor: _templates(client, cursor), LISTED_LIMIT)
+            resources.extend(_template(one) for one in found[:LISTED_LIMIT])
 
     async def list_prompts() -> None:
         with _tolerated():
-            found = await _pages(lambda cursor: _prompts(client, cursor), TOOLS_LIMIT)
-            prompts.extend(map(_prompt, found[:TOOLS_LIMIT]))
+            found = await _pages(lambda cursor: _prompts(client, cursor), LISTED_LIMIT)
+            prompts.extend(map(_prompt, found[:LISTED_LIMIT]))
 
     async with anyio.create_task_group() as tasks:
         if can.tools is not None:
@@ -84,7 +85,7 @@ class _tolerated:  # noqa: N801 - reads like a function
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        return isinstance(error, MCPError | ValueError) and getattr(error, "code", 0) != types.CONNECTION_CLOSED
+        return isinstance(error, MCPError | ValueError) and not is_closed(error)
 
 
 async def _pages(page: Page, limit: int) -> list[Any]:

@@ -10,6 +10,10 @@ UNKNOWN = "wave-agent/unknown"
 
 _BLOCKS = ("text", "image", "audio", "resource", "resource_link")
 _LONGEST_KIND = 50
+LISTED_LIMIT = 2000
+"""Tools of a server, and as many of anything else that it lists. The SDK gets one more, so that it can be told."""
+BLOCKS_LIMIT = 2000
+_LISTS = ("tools", "resources", "resourceTemplates", "prompts")
 
 
 def read_raw_results(client: Client) -> None:
@@ -21,6 +25,7 @@ def read_raw_results(client: Client) -> None:
 
     async def send_raw_request(method: str, *arguments: Any, **options: Any) -> dict[str, Any]:
         result = {**missing, **await send(method, *arguments, **options)}
+        _shorten(result)
         tools: Any = result.get("tools")
         if method == "tools/list" and isinstance(tools, list):
             result["tools"] = [_with_unknown(one) for one in cast("list[Any]", tools)]
@@ -30,6 +35,21 @@ def read_raw_results(client: Client) -> None:
         return result
 
     dispatcher.send_raw_request = send_raw_request
+
+
+def _shorten(result: dict[str, Any]) -> None:
+    """The SDK takes its time for each item, and no other server is heard meanwhile."""
+    for name in _LISTS:
+        if isinstance(result.get(name), list):
+            result[name] = result[name][: LISTED_LIMIT + 1]
+    for name in ("content", "contents", "messages"):
+        given: Any = result.get(name)
+        blocks = cast("list[Any]", given) if isinstance(given, list) else []
+        if len(blocks) > BLOCKS_LIMIT:
+            result[name] = blocks[:BLOCKS_LIMIT]
+            if name == "content":
+                note = f"[{len(blocks) - BLOCKS_LIMIT:,} more pieces of this result were dropped]"
+                result[name].append({"type": "text", "text": note})
 
 
 def _known_block(block: Any) -> Any:

@@ -16,6 +16,10 @@ from wave_agent.mcp.sdk.unreadable import readable
 
 _FLUSH = 0.3
 """Seconds to write what was already accepted, before stdin is closed."""
+_MOST_OPEN = 32
+"""Requests of a server that are answered at the same time."""
+_BRAKE = 0.1
+"""Seconds by which each further one is delayed: a server that does not read the answers could fill the memory."""
 _GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 Incoming = SessionMessage | Exception
@@ -28,10 +32,10 @@ async def stdio_transport(process: ServerProcess, lost: anyio.Event) -> AsyncGen
     to_session, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     written = anyio.Event()
+    reader = _LineReader(process)
 
     async def read() -> None:
         async with to_session:
-            reader = _LineReader(process)
             try:
                 async for message in reader.messages():
                     await to_session.send(message)
@@ -46,6 +50,7 @@ async def stdio_transport(process: ServerProcess, lost: anyio.Event) -> AsyncGen
                 async for message in from_session:
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await process.stdin.send(text.encode() + b"\n")
+                    reader.answered(message)
         except _GONE:
             await to_session.aclose()  # There is no answer to what could not be written.
             lost.set()
@@ -74,6 +79,7 @@ class _LineReader:
     def __init__(self, process: ServerProcess) -> None:
         self._process = process
         self._line = BoundedLine()
+        self._free = anyio.Semaphore(_MOST_OPEN)
 
     async def messages(self) -> AsyncGenerator[SessionMessage]:
         while True:
@@ -83,8 +89,16 @@ class _LineReader:
                 line = self._line.take()
                 message = self._parse(line) if line is not None and line.strip() else None
                 if message is not None:
+                    if isinstance(message.message, types.JSONRPCRequest):
+                        with anyio.move_on_after(_BRAKE):
+                            await self._free.acquire()
                     yield message
             self._line.add(rest)
+
+    def answered(self, message: SessionMessage) -> None:
+        """This was written to the server."""
+        if isinstance(message.message, types.JSONRPCResponse | types.JSONRPCError):
+            self._free.release()
 
     def _parse(self, line: bytes) -> SessionMessage | None:
         try:
