@@ -790,6 +790,26 @@ async def test_a_subagent_that_cannot_report_at_its_limit_leaves_what_it_has_sai
     assert (result.status, report(result).success) == ("completed", True)
 
 
+@pytest.mark.parametrize(
+    ("asked", "settings", "used"),
+    [
+        ("haiku", {}, "scripted"),
+        ("inherit", {}, "scripted"),
+        ("haiku", {"models": {"haiku": {"contextWindow": 9000}}}, "haiku"),
+        ("small", {}, "small"),
+    ],
+)
+async def test_a_call_that_names_a_model_of_another_agent_gets_the_usual_one(
+    world: World, asked: str, settings: dict[str, Any], used: str
+) -> None:
+    model = talking(above=above(Reply(tool_calls=[task(model=asked)])), task=["Done."])
+
+    result = await world.run(model, settings=settings)
+
+    assert [one.model for one in requests_of(model, "task")] == [used]
+    assert report(result).result == "Done."
+
+
 async def test_an_error_of_its_model_is_the_result_of_the_call(world: World) -> None:
     model = talking(above=above(Reply(tool_calls=[task()])), task=[ModelError("the server is gone", status=500)])
 

@@ -30,7 +30,7 @@ from wave_agent.hooks.events import Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks
 from wave_agent.messages import NOT_RUN, STOPPED
-from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition
+from wave_agent.settings.agent_definitions import USUAL_MODEL, AgentDefinition
 from wave_agent.settings.built_in_agents import built_in_agents
 from wave_agent.system.real_files import is_below
 from wave_agent.text import one_line, strip_controls
@@ -93,7 +93,10 @@ class Subagents:
     def _model(self, call: TaskInput, definition: AgentDefinition) -> str:
         """Raises `ToolInputError` if it must not be used."""
         ground, current = self._ground, self._ground.windows.current.name
-        wanted = call.model if call.model and call.model != INHERIT else definition.model
+        is_named = bool(call.model) and (
+            call.model not in USUAL_MODEL or call.model in ground.foundation.settings.models
+        )
+        wanted = call.model if is_named else definition.model
         if wanted is None or wanted == current:
             return current
         name = model_name_for(wanted, ground.foundation.settings, {})
