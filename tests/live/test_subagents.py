@@ -63,7 +63,7 @@ def test_a_subagent_in_a_file_works_under_its_own_hooks_and_those_of_the_project
     assert "reviewer: Reviews changes" in str(first.body["tools"])
     assert messages(inside)[0]["content"].startswith("You review. Never change anything.")
     assert messages(inside)[-1] == {"role": "user", "content": "Look at it."}
-    assert [tool["function"]["name"] for tool in inside.body["tools"]] == ["Bash", "Read"]
+    assert [tool["function"]["name"] for tool in inside.body["tools"]] == ["Bash", "BashOutput", "KillShell", "Read"]
     assert "reviewers only look" in messages(denied)[-1]["content"]
     assert messages(last)[: len(messages(first))] == messages(first)
     assert messages(last)[-1]["content"] == "It looks fine."
