@@ -152,6 +152,17 @@ async def test_a_type_that_a_rule_denies_is_not_offered(world: World) -> None:
     assert "- explore:" not in task_tool.description
 
 
+async def test_a_definition_replaces_a_built_in_type_in_any_case(world: World) -> None:
+    model = talking(above=above(Reply(tool_calls=[task(kind="explore")])), task=["Found."])
+
+    await world.run(model, agents={"Explore": {"description": "looks around", "prompt": "Look my way."}})
+
+    offered = next(tool.description for tool in model.requests[0].tools if tool.name == "Task")
+    assert "- Explore: looks around" in offered
+    assert "- explore:" not in offered
+    assert requests_of(model, "task")[0].messages[0]["content"].startswith("Look my way.")
+
+
 @pytest.mark.parametrize("name", ["Task", "Agent"])
 async def test_a_type_in_another_case_or_the_tool_by_its_other_name_is_the_same_for_guards(
     world: World, name: str

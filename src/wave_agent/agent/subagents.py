@@ -35,7 +35,7 @@ from wave_agent.settings.built_in_agents import built_in_agents
 from wave_agent.system.real_files import is_below
 from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError, ToolInterrupted, ToolResult
-from wave_agent.tools.task import TaskInput
+from wave_agent.tools.task import TaskInput, unreplaced
 
 AT_ONCE = 4
 """Subagents that work at the same time; others wait their turn."""
@@ -67,7 +67,8 @@ class Subagents:
         self._authority = authority
         self._make_parts = make_parts
         self._time_limit = time_limit
-        self._types = {**built_in_agents(), **ground.foundation.agents}
+        own, built_in = ground.foundation.agents, built_in_agents()
+        self._types = {**{name: built_in[name] for name in unreplaced(own)}, **own}
         self._free = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
         """Calls that have begun and not ended."""
