@@ -407,6 +407,19 @@ async def test_what_a_subagent_did_before_a_hook_ended_the_turn_is_reported(worl
     assert result.status == "stopped"
 
 
+async def test_the_session_says_which_hook_ended_the_turn_by_a_block_in_a_subagent(world: World) -> None:
+    model = talking(above=[Reply(tool_calls=[task()])], task=[RUNS])
+    guard = {"name": "budget", "command": "grep -q agent_id && { echo enough >&2; exit 2; }; exit 0"}
+
+    result = await world.run(model, hooks={"PostToolBatch": [{"hooks": [guard]}]}, **ANYTHING)
+
+    assert result.status == "stopped"
+    notices = [
+        block.content for message in result.messages for block in message.blocks if isinstance(block, NoticeBlock)
+    ]
+    assert notices == ['Hook "budget" ended the turn in the subagent general-purpose: enough']
+
+
 async def test_continue_false_on_subagent_stop_ends_the_subagent_only(world: World) -> None:
     stop = json.dumps({"continue": False, "stopReason": "enough"})
     model = talking(above=above(Reply(tool_calls=[task()])), task=["Found it."])
