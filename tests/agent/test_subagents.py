@@ -420,6 +420,15 @@ async def test_the_session_says_which_hook_ended_the_turn_by_a_block_in_a_subage
     assert notices == ['Hook "budget" ended the turn in the subagent general-purpose: enough']
 
 
+async def test_a_subagent_that_a_hook_keeps_from_starting_has_not_run(world: World) -> None:
+    model = talking(above=[Reply(tool_calls=[task()])])
+    stop = {"command": """echo '{"continue": false, "stopReason": "enough"}'"""}
+
+    result = await world.run(model, hooks={"SubagentStart": [{"hooks": [stop]}]})
+
+    assert (result.status, report(result).result) == ("stopped", "Not run: a hook ended the turn.")
+
+
 async def test_continue_false_on_subagent_stop_ends_the_subagent_only(world: World) -> None:
     stop = json.dumps({"continue": False, "stopReason": "enough"})
     model = talking(above=above(Reply(tool_calls=[task()])), task=["Found it."])

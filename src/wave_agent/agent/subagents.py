@@ -215,7 +215,7 @@ class _Run:
         begun = await parts.hooks.run(HookEvent.SUBAGENT_START, {}, permission_mode=parts.calls.mode.value)
         perform(consequences(begun), parts.messages)
         if begun.flow is Flow.END_TURN or await self._stopped_by_skills():
-            return _End(TurnStatus.STOPPED)
+            return _End(TurnStatus.STOPPED, STOPPED)
         parts.briefing.begin()
         work = asyncio.create_task(self._work_and_report(prompt))
         try:
