@@ -17,7 +17,8 @@ _HOOK = f"{_GAP.join('hook')}(?![\\w.:-])"
 _REMINDER = f"{_GAP.join('system')}{_DASH}{_GAP.join('reminder')}"
 # Possessive, so that a tag with a thousand blanks in it cannot cause catastrophic backtracking.
 _TAG = lazy_regex(f"<(?={_GAP}/?+{_GAP}(?:{_HOOK}|{_REMINDER}))", re.IGNORECASE)
-_OWN_MARK = lazy_regex(f"\\[(?={_GAP}{_GAP.join('from')}{_GAP}{_GAP.join('wave')}{_GAP},)", re.IGNORECASE)
+# Whatever follows: a model also believes `[From Wave: …]`.
+_OWN_MARK = lazy_regex(f"\\[(?={_GAP}{_GAP.join('from')}{_GAP}{_GAP.join('wave')}(?!\\w))", re.IGNORECASE)
 _INSIDE_HOOK = lazy_regex(f"<(?=\\s*+/?+\\s*+hook|{_GAP}/?+{_GAP}{_REMINDER})", re.IGNORECASE)
 ESCAPED = '"&lt;" stands for "<", and "&#91;" for "[", before what looks like a message of the agent'
 """For a model that copies such a passage."""

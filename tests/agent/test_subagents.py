@@ -152,6 +152,17 @@ async def test_a_type_that_a_rule_denies_is_not_offered(world: World) -> None:
     assert "- explore:" not in task_tool.description
 
 
+async def test_a_definition_replaces_a_built_in_type_in_any_case(world: World) -> None:
+    model = talking(above=above(Reply(tool_calls=[task(kind="explore")])), task=["Found."])
+
+    await world.run(model, agents={"Explore": {"description": "looks around", "prompt": "Look my way."}})
+
+    offered = next(tool.description for tool in model.requests[0].tools if tool.name == "Task")
+    assert "- Explore: looks around" in offered
+    assert "- explore:" not in offered
+    assert requests_of(model, "task")[0].messages[0]["content"].startswith("Look my way.")
+
+
 @pytest.mark.parametrize("name", ["Task", "Agent"])
 async def test_a_type_in_another_case_or_the_tool_by_its_other_name_is_the_same_for_guards(
     world: World, name: str
@@ -394,6 +405,28 @@ async def test_what_a_subagent_did_before_a_hook_ended_the_turn_is_reported(worl
     notices = [block.content for block in blocks if isinstance(block, NoticeBlock)]
     assert notices == ['Hook "guard" ended the turn in the subagent general-purpose: enough']
     assert result.status == "stopped"
+
+
+async def test_the_session_says_which_hook_ended_the_turn_by_a_block_in_a_subagent(world: World) -> None:
+    model = talking(above=[Reply(tool_calls=[task()])], task=[RUNS])
+    guard = {"name": "budget", "command": "grep -q agent_id && { echo enough >&2; exit 2; }; exit 0"}
+
+    result = await world.run(model, hooks={"PostToolBatch": [{"hooks": [guard]}]}, **ANYTHING)
+
+    assert result.status == "stopped"
+    notices = [
+        block.content for message in result.messages for block in message.blocks if isinstance(block, NoticeBlock)
+    ]
+    assert notices == ['Hook "budget" ended the turn in the subagent general-purpose: enough']
+
+
+async def test_a_subagent_that_a_hook_keeps_from_starting_has_not_run(world: World) -> None:
+    model = talking(above=[Reply(tool_calls=[task()])])
+    stop = {"command": """echo '{"continue": false, "stopReason": "enough"}'"""}
+
+    result = await world.run(model, hooks={"SubagentStart": [{"hooks": [stop]}]})
+
+    assert (result.status, report(result).result) == ("stopped", "Not run: a hook ended the turn.")
 
 
 async def test_continue_false_on_subagent_stop_ends_the_subagent_only(world: World) -> None:
@@ -788,6 +821,26 @@ async def test_a_subagent_that_cannot_report_at_its_limit_leaves_what_it_has_sai
 
     assert (report(result).result or "").startswith("So far: nothing.\n\n[The subagent reached its limit of 2")
     assert (result.status, report(result).success) == ("completed", True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "settings", "used"),
+    [
+        ("haiku", {}, "scripted"),
+        ("inherit", {}, "scripted"),
+        ("haiku", {"models": {"haiku": {"contextWindow": 9000}}}, "haiku"),
+        ("small", {}, "small"),
+    ],
+)
+async def test_a_call_that_names_a_model_of_another_agent_gets_the_usual_one(
+    world: World, asked: str, settings: dict[str, Any], used: str
+) -> None:
+    model = talking(above=above(Reply(tool_calls=[task(model=asked)])), task=["Done."])
+
+    result = await world.run(model, settings=settings)
+
+    assert [one.model for one in requests_of(model, "task")] == [used]
+    assert report(result).result == "Done."
 
 
 async def test_an_error_of_its_model_is_the_result_of_the_call(world: World) -> None:

@@ -65,6 +65,7 @@ PAYLOADS: dict[str, Case] = {
     "SubagentStart": {**SUBAGENT, "subagent_type": "general-purpose"},
     "SubagentStop": {
         **SUBAGENT,
+        "subagent_type": "general-purpose",
         "agent_transcript_path": "/srv/state/session/subagents/a1.jsonl",
         "stop_hook_active": False,
         "stop_block_count": 0,

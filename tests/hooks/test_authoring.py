@@ -183,6 +183,8 @@ def test_the_fields_of_other_events_have_names() -> None:
     assert HookCall({**COMMON, "error": "no such file", "is_interrupt": True}).error == "no such file"
     assert HookCall({**COMMON, "is_interrupt": True}).is_interrupt is True
     assert HookCall({**COMMON, "message": "Look."}).message == "Look."
+    inside = HookCall({**COMMON, "agent_id": "a1", "agent_type": "explore"})
+    assert (inside.agent_id, inside.agent_type) == ("a1", "explore")
     assert HookCall({**COMMON, "permission_suggestions": ["Bash(ls)"]}).suggestions == ["Bash(ls)"]
 
 
@@ -194,6 +196,7 @@ def test_what_happened_in_one_word(field: str) -> None:
 def test_they_are_empty_where_they_mean_nothing() -> None:
     call = HookCall(COMMON)
     assert (call.error, call.message, call.target, call.suggestions, call.is_interrupt) == ("", "", "", [], False)
+    assert (call.agent_id, call.agent_type) == ("", "")
 
 
 @pytest.mark.parametrize(

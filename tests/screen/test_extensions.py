@@ -101,6 +101,14 @@ async def test_a_line_for_the_memory_of_the_project_is_asked_about_and_written(p
     assert (project / "AGENTS.md").read_text() == "# Here\n- Use tabs.\n"
 
 
+async def test_a_prompt_about_an_issue_is_not_a_line_of_the_instructions(project: Path) -> None:
+    async with stage(project, ["Fixed."]) as on:
+        await on.say("#42 still fails")
+        (request,) = on.model.requests
+    assert request.messages[-1]["content"] == "#42 still fails"
+    assert not (project / "AGENTS.md").exists()
+
+
 async def test_a_guard_of_edits_guards_the_memory_too(project: Path):
     write(project / "AGENTS.md", "# Here\n")
     guard = hooks("PreToolUse", lambda _: deny("hands off"), matcher="Edit")

@@ -115,6 +115,15 @@ def test_the_users_own_win_over_the_projects(place: Place) -> None:
     ]
 
 
+def test_a_project_cannot_offer_a_second_agent_under_the_users_name_in_another_case(place: Place) -> None:
+    agent = "---\nname: {}\ndescription: {}\n---\nWork."
+    place.write(place.home / "agents" / "mine.md", agent.format("reviewer", "mine"))
+    place.write(place.project / ".wave" / "agents" / "theirs.md", agent.format("Reviewer", "theirs"))
+    found = place.load(trust=True)
+    assert [one.description for one in found.of(ExtensionKind.AGENTS).values()] == ["mine"]
+    assert [one.file.name for one in found.shadowed] == ["Reviewer"]
+
+
 def test_the_users_directory_is_not_mistaken_for_the_projects(place: Place) -> None:
     place.compat()
     place.skill(place.claude)

@@ -25,17 +25,17 @@ from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.tool_use import INTERRUPTED
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
 from wave_agent.errors import SessionError, SettingsError
-from wave_agent.events import SubagentFinished, SubagentStarted
-from wave_agent.hooks.events import Flow, HookEvent, changed_files
+from wave_agent.events import HookRun, SubagentFinished, SubagentStarted
+from wave_agent.hooks.events import BLOCK_WORDS, EVENTS, FAILURE_WORD, Decision, Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
 from wave_agent.hooks.verdicts import Blocks
 from wave_agent.messages import NOT_RUN, STOPPED
-from wave_agent.settings.agent_definitions import INHERIT, AgentDefinition
+from wave_agent.settings.agent_definitions import USUAL_MODEL, AgentDefinition
 from wave_agent.settings.built_in_agents import built_in_agents
 from wave_agent.system.real_files import is_below
 from wave_agent.text import one_line, strip_controls
 from wave_agent.tools.base import ToolContext, ToolInputError, ToolInterrupted, ToolResult
-from wave_agent.tools.task import TaskInput
+from wave_agent.tools.task import TaskInput, unreplaced
 
 AT_ONCE = 4
 """Subagents that work at the same time; others wait their turn."""
@@ -67,7 +67,8 @@ class Subagents:
         self._authority = authority
         self._make_parts = make_parts
         self._time_limit = time_limit
-        self._types = {**built_in_agents(), **ground.foundation.agents}
+        own, built_in = ground.foundation.agents, built_in_agents()
+        self._types = {**{name: built_in[name] for name in unreplaced(own)}, **own}
         self._free = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
         """Calls that have begun and not ended."""
@@ -93,7 +94,10 @@ class Subagents:
     def _model(self, call: TaskInput, definition: AgentDefinition) -> str:
         """Raises `ToolInputError` if it must not be used."""
         ground, current = self._ground, self._ground.windows.current.name
-        wanted = call.model if call.model and call.model != INHERIT else definition.model
+        is_named = bool(call.model) and (
+            call.model not in USUAL_MODEL or call.model in ground.foundation.settings.models
+        )
+        wanted = call.model if is_named else definition.model
         if wanted is None or wanted == current:
             return current
         name = model_name_for(wanted, ground.foundation.settings, {})
@@ -127,7 +131,7 @@ class Subagents:
         """Notifies the user who ended the turn: the subagent's own messages are not part of the session's."""
         whose = child.identity
         runs = (run for run in reversed(self._hooks.journal) if run.agent_id == whose.agent_id)
-        stops = (run for run in runs if run.outcome == "stop" and run.mode == "enforce" and not run.is_async)
+        stops = (run for run in runs if _ends_turn(run) and run.mode == "enforce" and not run.is_async)
         if (stop := next(stops, None)) is not None:
             # As `wave -p` words it, which prints it only once.
             why = f'Hook "{stop.name}" ended the turn in the subagent {whose.agent_type}'
@@ -211,7 +215,7 @@ class _Run:
         begun = await parts.hooks.run(HookEvent.SUBAGENT_START, {}, permission_mode=parts.calls.mode.value)
         perform(consequences(begun), parts.messages)
         if begun.flow is Flow.END_TURN or await self._stopped_by_skills():
-            return _End(TurnStatus.STOPPED)
+            return _End(TurnStatus.STOPPED, STOPPED)
         parts.briefing.begin()
         work = asyncio.create_task(self._work_and_report(prompt))
         try:
@@ -320,6 +324,12 @@ class _Run:
             "totalToolUseCount": self._parts.messages.number_of_calls,
             "usage": to_builtins(usage),
         }
+
+
+def _ends_turn(run: HookRun) -> bool:
+    """Whether what a hook said ends the turn: on some events a block does."""
+    blocks = run.outcome in BLOCK_WORDS or (run.outcome == FAILURE_WORD and not run.let_through)
+    return run.outcome == "stop" or (blocks and EVENTS[HookEvent(run.event)].flow[Decision.BLOCK] is Flow.END_TURN)
 
 
 _STOPPED_BY_ITSELF = frozenset({TurnStatus.COMPLETED, TurnStatus.STOP_LIMIT})

@@ -64,6 +64,16 @@ class HookCall:
         return self.payload["permission_mode"]
 
     @property
+    def agent_id(self) -> str:
+        """The subagent in which this happens; empty in the agent itself."""
+        return self.payload.get("agent_id", "")
+
+    @property
+    def agent_type(self) -> str:
+        """The subagent's type; empty in the agent itself."""
+        return self.payload.get("agent_type", "")
+
+    @property
     def prompt(self) -> str:
         """What the user wrote; empty on other events."""
         return self.payload.get("prompt", "")

@@ -335,7 +335,9 @@ _TASK_STDIN = (
 _SUBAGENT_STDIN = (
     StdinField("agent_id", "string", "the subagent"),
     StdinField("agent_type", "string", "its type, such as `explore`"),
+    StdinField("subagent_type", "string", "the same"),
 )
+_SUBAGENT_ALIASES = {"subagent_type": "agent_type"}
 _COMPACT_STDIN = StdinField("trigger", "string", "`auto` when the window is nearly full, `manual` when the user asked")
 _CONTEXT = _NAME | {"additionalContext"}
 
@@ -642,8 +644,8 @@ _ROWS = (
         event=HookEvent.SUBAGENT_START,
         when="a subagent starts, before its model gets the task",
         target="agent_type",
-        stdin=(*_SUBAGENT_STDIN, StdinField("subagent_type", "string", "the same")),
-        aliases={"subagent_type": "agent_type"},
+        stdin=_SUBAGENT_STDIN,
+        aliases=_SUBAGENT_ALIASES,
         context=ContextPlace.BEFORE_TASK,
         specific=_CONTEXT,
         reason_reader=Audience.USER,
@@ -660,6 +662,7 @@ _ROWS = (
             *_STOP_STDIN,
             StdinField("agent_transcript_path", "string", "absolute path of the subagent's own transcript"),
         ),
+        aliases=_SUBAGENT_ALIASES,
         context=ContextPlace.KEEP_WORKING,
         specific=_CONTEXT,
         block_needs_reason=True,

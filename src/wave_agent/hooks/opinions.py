@@ -30,6 +30,7 @@ _OBJECTS = lazy_regex(
     | ^[^a-z0-9\n]*(?:not\ (?:ok|okay|allowed)|den(?:y|ied)|block(?:ed)?|reject(?:ed)?|refused?|i\ object|false|no)
         [^a-z0-9\n]*$
     | ^[^a-z0-9\n"'{{]*(?:not\ (?:ok|okay|allowed)|denied|blocked|rejected|refused|i\ object)\b[ ]*[^\w\s]
+    | ^[^a-z0-9\n"'{{]*i\ (?:deny|block|reject|refuse|object\ to)\ (?:this|that|it|the)\b
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
@@ -48,6 +49,7 @@ OPINION_SCHEMA: Mapping[str, Any] = MappingProxyType({
 })  # fmt: skip
 
 
+_FIELDS = frozenset(OPINION_SCHEMA["properties"])
 OBJECTION = Opinion(ok=False)
 """An objection whose reason is unknown."""
 
@@ -87,6 +89,8 @@ def opinion_of(answer: object) -> Opinion:
         raise OpinionError(f'"reason" must be a string, not {type_name(reason)}', objects=not ok)
     if impossible is not None and not isinstance(impossible, bool):
         raise OpinionError(f'"impossible" must be true or false, not {type_name(impossible)}', objects=not ok)
+    if ok and _states_objection({key: value for key, value in found.items() if key not in _FIELDS}):
+        raise OpinionError('"ok" is true, but another field objects', objects=True)
     said = (reason or "").strip()[:_REASON_LIMIT]
     if not ok and not said:
         raise OpinionError('"ok" is false, but there is no "reason"', objects=True)

@@ -48,7 +48,7 @@ PUBLIC_SETTINGS = (
     PublicUse(
         "`subagent_type`, `agent_type`",
         "13, 10",
-        "on stdin: `subagent_type` in the input of Task and on SubagentStart, `agent_type` on all events in a subagent",
+        "on stdin: the first in the input of Task, on SubagentStart and SubagentStop, the second in all of a subagent",
     ),
     PublicUse(
         "matchers and rules for Task, Agent, Skill, WebFetch, MultiEdit, NotebookEdit",

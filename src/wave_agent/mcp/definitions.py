@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from wave_agent.formats.readable import readable_text
 from wave_agent.lazy_regex import lazy_regex
+from wave_agent.marks import without_own_mark
 from wave_agent.mcp.values import NAME_CHARACTERS, ToolDefinition
 from wave_agent.text import one_line, reveal, strip_controls
 
@@ -159,7 +160,7 @@ def clean_text(text: str, limit: int = LONGEST_DESCRIPTION) -> str:
     # Most texts have none of this, and compiling the expressions takes a good part of a start.
     cleaned = cleaned if cleaned.isascii() else _HIDDEN.sub("", cleaned)
     if "<" in cleaned or "[" in cleaned:
-        cleaned = _TAG_START.sub("&lt;", _MARKS.sub("", _TAG.sub("", cleaned)))
+        cleaned = without_own_mark(_TAG_START.sub("&lt;", _MARKS.sub("", _TAG.sub("", cleaned))))
     cleaned = cleaned.strip()
     encoded = cleaned.encode()
     if len(encoded) <= limit and looked_at == text:

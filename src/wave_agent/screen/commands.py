@@ -57,6 +57,13 @@ def parse(prompt: str) -> CommandLine | None:
     return CommandLine(name, arguments.strip()) if name and "/" not in name else None
 
 
+def line_to_remember(prompt: str) -> str | None:
+    """What `#` adds to the instructions; None if it is no such line: `#42 still fails` is about an issue."""
+    if not prompt.startswith("#") or "\n" in prompt or prompt[1:2].isdecimal():
+        return None
+    return prompt[1:].strip()
+
+
 def unknown(name: str, custom: Iterable[str]) -> str:
     return f"There is no command /{name}{did_you_mean(name, [*BY_NAME, *custom])}; /help lists them."
 

@@ -31,7 +31,7 @@ def extension_rows(
 
 def _built_in(name: str, about: str, extensions: Extensions | None) -> HookRow:
     files = () if extensions is None else extensions.files
-    instead = next((one for one in files if one.kind is ExtensionKind.AGENTS and one.name == name), None)
+    instead = next((one for one in files if one.kind is ExtensionKind.AGENTS and one.name.casefold() == name), None)
     if instead is None:
         return _row(name, "built in", about, ())
     why = f"the built-in one is replaced: {instead.path}"

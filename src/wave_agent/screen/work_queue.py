@@ -15,7 +15,7 @@ from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
 from wave_agent.screen.command_actions import Desk
-from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, parse, unknown
+from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, line_to_remember, parse, unknown
 from wave_agent.screen.dialogs import GO_ON, mode_in
 from wave_agent.screen.entries import Entry, ErrorEntry, Info, Warning_
 from wave_agent.screen.plan import PlanQuestion
@@ -78,8 +78,8 @@ class Errands:
             self._begin(self._command(line))
         elif shown.startswith("!"):
             self._begin(self._run_shell(shown[1:].strip()))
-        elif shown.startswith("#") and "\n" not in shown:
-            self._begin(self._remember(shown[1:].strip()))
+        elif (remembered := line_to_remember(shown)) is not None:
+            self._begin(self._remember(remembered))
         else:
             self._begin(self._typed(shown))
 

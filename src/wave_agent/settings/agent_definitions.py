@@ -19,7 +19,9 @@ from wave_agent.settings.hook_entries import MAX_HOOKS, Issue, SettingsSource
 from wave_agent.text import did_you_mean
 
 NAME = lazy_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.IGNORECASE)
-INHERIT = "inherit"
+USUAL_MODEL = frozenset({"inherit", "sonnet", "opus", "haiku", "fable", "default"})
+"""Names in files for other agents, and in calls of models that know those, for one of their own models or the one in
+use."""
 _FOR_COMMANDS = ("BashOutput", "KillShell")
 
 
@@ -223,8 +225,6 @@ _KEYS = (
 _WITHOUT_EFFECT = ("memory", "background", "effort", "isolation", "initialPrompt")
 """Keys of other agents that ask for something this one does not do."""
 _SILENT = ("color", "prompt")
-_ALIASES = frozenset({INHERIT, "sonnet", "opus", "haiku", "fable", "default"})
-"""Names in files for other agents that mean one of their own models, or the one in use."""
 
 
 class _FieldReader:
@@ -271,7 +271,7 @@ class _FieldReader:
 
     def model(self) -> str | None:
         value = self._front.get("model")
-        if value is None or (isinstance(value, str) and value in _ALIASES):
+        if value is None or (isinstance(value, str) and value in USUAL_MODEL):
             return None
         if not isinstance(value, str) or not value.strip():
             self.report("model", f"must be the name of a model or inherit, not {_shown(value)}", left_out=False)

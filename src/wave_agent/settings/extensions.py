@@ -147,7 +147,9 @@ def load_extensions(
         except _UnusableError as error:
             unused.append(UnusedExtension(kind=kind, path=where, why=str(error)))
             continue
-        first = files.setdefault((kind, file.name), file)
+        # A call of a subagent finds its type in any case: the project's must not be found instead of the user's.
+        known_as = file.name.casefold() if kind is ExtensionKind.AGENTS else file.name
+        first = files.setdefault((kind, known_as), file)
         if first is not file:
             shadowed.append(ShadowedExtension(file, first))
     notices += [f"{one.path} is not used: it {one.why}." for one in unused if not one.untrusted]

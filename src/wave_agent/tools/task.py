@@ -1,6 +1,6 @@
 """Task: gives a piece of work to a subagent."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
@@ -20,6 +20,12 @@ BUILT_IN: Mapping[str, str] = {
     "explore": "only reads; finds things in the project and explains them",
 }
 """The types of subagents that every session has, and what they are for."""
+
+
+def unreplaced(names: Iterable[str]) -> list[str]:
+    """The built-in types that no type of these names replaces. As in calls and rules, case makes no other name."""
+    taken = {name.casefold() for name in names}
+    return [name for name in BUILT_IN if name not in taken]
 
 
 class TaskInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +74,7 @@ class Task(Tool):
 def task_tool(more: Mapping[str, str], denied: Collection[str] = ()) -> Task:
     """The tool for the types of subagents that are built in, and more. Its description lists those that are not
     `denied`; a call of another one is refused with the reason."""
-    types = {**BUILT_IN, **more}
+    types = {**{name: BUILT_IN[name] for name in unreplaced(more)}, **more}
     offered = {name: about for name, about in types.items() if name not in denied} or types
     listed = "\n".join(f"- {name}: {about}" for name, about in offered.items())
     return type("Task", (Task,), {"description": f"{_DESCRIPTION}\n\nTypes:\n{listed}", "listed": listed})(types)

@@ -22,7 +22,7 @@ from wave_agent.permissions.decision import Allow, Deny, PermissionMode, Permiss
 from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment, attach, split
 from wave_agent.screen.changes import change_of
-from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, hidden_by_ours, parse
+from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, hidden_by_ours, line_to_remember, parse
 from wave_agent.screen.dialogs import (
     ACCEPT,
     GO_ON,
@@ -348,8 +348,8 @@ class PlainSession:
             await self._command(line, text)
         elif text.startswith("!"):
             await self._run_shell(text[1:].strip())
-        elif text.startswith("#") and "\n" not in text:
-            await self._remember(text[1:].strip())
+        elif (remembered := line_to_remember(text)) is not None:
+            await self._remember(remembered)
         else:
             await self._prompt(text, remember=text)
 
