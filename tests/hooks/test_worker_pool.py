@@ -155,6 +155,16 @@ async def test_what_a_call_does_to_the_environment_is_gone_at_the_next(workshop:
     assert told == ["('/h', 's')"] * 2
 
 
+@pytest.mark.parametrize("does", ["pass", "os.environ['B'] = 'forged'; os.environ.pop('A', 0)", "os.environ = {}"])
+async def test_variables_come_change_and_go_from_call_to_call(workshop: Workshop, does: str) -> None:
+    workshop.write(
+        "import os\ndef check(call):\n    found = {name: os.environ[name] for name in 'ABC' if name in os.environ}\n"
+        f"    {does}\n    return found\n"
+    )
+    given: list[dict[str, str]] = [{"A": "1"}, {"A": "1"}, {"A": "2", "B": "3"}, {"B": "3", "C": "é"}, {}]
+    assert [answer_of(await workshop.run(env=env)) for env in given] == given
+
+
 # ------------------------------------------------------------------------------------------------------ what goes wrong
 
 
@@ -361,6 +371,23 @@ async def test_who_had_to_wait_is_looked_at_again(workshop: Workshop) -> None:
     refused = await second
     assert (refused.error, refused.is_refused, refused.exit_code) == ("it has changed", True, None)
     assert (await first).exit_code == 0
+
+
+async def test_who_comes_between_two_others_had_to_wait_too(workshop: Workshop) -> None:
+    workshop.write(GATED)
+
+    async def twice() -> HookExecutionResult:
+        await workshop.run("slow")
+        # The lock has just been released, and the other call has not taken it yet.
+        return await workshop.pool.run(replace(workshop.job("quick"), look_again=lambda: "it has changed"))
+
+    both = asyncio.create_task(twice())
+    await until((workshop.project / "entered").exists)
+    other = asyncio.create_task(workshop.run("quick"))
+    await asyncio.sleep(0)
+    (workshop.project / "gate").touch()
+    assert (await both).error == "it has changed"
+    assert (await other).exit_code == 0
 
 
 async def test_a_module_that_is_edited_twice_in_a_second_is_loaded_anew(workshop: Workshop) -> None:

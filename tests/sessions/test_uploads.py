@@ -4,14 +4,16 @@ import asyncio
 import base64
 import gzip
 import hashlib
+import io
 import json
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -328,6 +330,41 @@ def test_an_object_store_is_reached_through_fsspec(home: Path):
     assert sent(home, "memory://bucket/prefix") == {"s1": ""}
     (stored,) = fsspec.filesystem("memory").glob("/bucket/prefix/s1/*.jsonl.gz")
     assert gzip.decompress(fsspec.filesystem("memory").cat(stored)).startswith(b'{"type":"session"')
+
+
+def test_what_a_killed_process_had_stored_in_part_is_stored_again(home: Path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    queue(home, record(home, "s7"))
+    assert sent(home, "memory://bucket/partly") == {"s7": ""}
+    (stored,) = memory.glob("/bucket/partly/s7/*.jsonl.gz")
+    whole = memory.cat(stored)
+    memory.pipe(stored, whole[:20])
+    queue(home, record(home, "s7"))
+    assert sent(home, "memory://bucket/partly") == {"s7": ""}
+    assert memory.cat(stored) == whole
+
+
+@pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n", b"x"])
+def test_a_server_that_never_finishes_its_answer_is_given_up(piece: bytes):
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                while not over.wait(0.02):
+                    connection.sendall(piece)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        place = destination(f"http://127.0.0.1:{server.getsockname()[1]}", seconds=0.5)
+        try:
+            with pytest.raises(UploadError, match="it did not finish its answer in time") as failed:
+                place.store("s1/d.jsonl.gz", io.BytesIO(b"packed"), 6)
+        finally:
+            over.set()
+            thread.join()
+    assert failed.value.unreachable
 
 
 # -------------------------------------------------------------------------------------------------------- in sessions

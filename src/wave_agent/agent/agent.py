@@ -121,6 +121,9 @@ class Agent:
         from wave_agent.agent.arguments import agents_from, callbacks_from, require_usable
 
         require_usable(locals())
+        with fairness().at_work():
+            await asyncio.sleep(0)  # so that each of several knows of the others
+            await fairness().breathe()
         return cls.from_options(
             Options(
                 workdir=workdir,

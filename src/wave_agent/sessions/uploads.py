@@ -10,18 +10,20 @@ import gzip
 import hashlib
 import json
 import os
+import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPException, responses
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, responses
 from importlib import import_module
 from pathlib import Path
+from threading import Timer
 from typing import IO, Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import msgspec
 
@@ -237,15 +239,15 @@ def _alone(home: Path) -> Generator[bool]:
 # --------------------------------------------------------------------------------------------------------- destinations
 
 
-def destination(url: str, token: str = "") -> Destination:
-    """Raises `UploadError` for a URL that cannot be used here."""
+def destination(url: str, token: str = "", *, seconds: float = _SECONDS) -> Destination:
+    """`seconds` is how long to wait for a server. Raises `UploadError` for a URL that cannot be used here."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # must be a number
     except ValueError as error:
         raise UploadError(f'"{without_userinfo(url)}" is not a URL: {error}') from None
     if parts.scheme in ("http", "https") and parts.hostname:
-        return _UploadServer(parts, token)
+        return _UploadServer(parts, token, seconds)
     if parts.scheme == "file" or (not parts.scheme and url.startswith("/")):
         return _SharedDirectory(Path(unquote(parts.path)))
     if parts.scheme and parts.netloc:
@@ -262,15 +264,55 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
+class _WholeAnswer(HTTPConnection):
+    """The timeout is for the whole answer, not for each piece of it: while a server sends a byte now and then, no other
+    transcript would be sent."""
+
+    def getresponse(self) -> HTTPResponse:
+        late = list[bool]()
+
+        def give_up() -> None:
+            late.append(True)
+            with suppress(OSError, AttributeError):  # it has just been closed
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+        timer = Timer(self.timeout or _SECONDS, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            return super().getresponse()
+        except (OSError, HTTPException, ValueError):
+            if late:
+                raise TimeoutError("it did not finish its answer in time") from None
+            raise
+        finally:
+            timer.cancel()
+
+
+class _SecureWholeAnswer(_WholeAnswer, HTTPSConnection):
+    """The same over TLS."""
+
+
+class _Http(HTTPHandler):
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_WholeAnswer, req)
+
+
+class _Https(HTTPSHandler):
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(_SecureWholeAnswer, req)
+
+
 class _UploadServer:
     """PUT to a server, one URL for each transcript."""
 
-    def __init__(self, parts: SplitResult, token: str) -> None:
+    def __init__(self, parts: SplitResult, token: str, seconds: float) -> None:
+        self._seconds = seconds
         login, _, host = parts.netloc.rpartition("@")
         self._url = urlunsplit(parts._replace(netloc=host)).rstrip("/")
         basic = base64.b64encode(unquote(login).encode()).decode()
         self._login = {"Authorization": f"Bearer {token}" if token else f"Basic {basic}"} if token or login else {}
-        self._opener = build_opener(_NoRedirects)
+        self._opener = build_opener(_NoRedirects, _Http, _Https)
 
     def store(self, name: str, content: IO[bytes], size: int) -> None:
         headers = {"Content-Type": "application/gzip", "Content-Length": str(size), "If-None-Match": "*"}
@@ -294,7 +336,7 @@ class _UploadServer:
         """The status that the server answers."""
         request = Request(f"{self._url}/{quote(name)}", content, headers | self._login, method=method)
         try:
-            with self._opener.open(request, timeout=_SECONDS) as answer:
+            with self._opener.open(request, timeout=self._seconds) as answer:
                 return answer.status
         except HTTPError as error:
             error.close()
@@ -358,12 +400,16 @@ class _ObjectStore:
     def store(self, name: str, content: IO[bytes], size: int) -> None:
         path = f"{self._base}/{name}"
         try:
-            if not self._system.exists(path):
+            if not self._is_stored(path, size):
                 with self._system.open(path, "wb") as copy:
                     while part := content.read(1 << 20):
                         copy.write(part)
         except Exception as error:  # each store has its own
             raise UploadError(f"{type(error).__name__}: {error}", again=True) from None
+
+    def _is_stored(self, path: str, size: int) -> bool:
+        """All of it: some stores show what a killed process had written so far."""
+        return bool(self._system.exists(path)) and self._system.info(path).get("size") in (size, None)
 
 
 def main(read: Callable[[], str] = sys.stdin.read) -> None:

@@ -30,6 +30,8 @@ _CAP = 64 << 20
 _NOISE = 1 << 20
 """Maximum bytes stored of what a function prints."""
 _CHUNK = 1 << 16
+_HEAR_AFTER = 0.01
+"""Seconds after which what a function prints is read while it runs. Most answer before."""
 _GLANCES, _GLANCE = 100, 0.002
 """How often, and at which interval in seconds, to check whether a process has ended."""
 _TRIES = 3
@@ -69,10 +71,9 @@ class WorkerPool:
         self._leave_to_parent()
         seat = self._seats.setdefault((target_file(job.command, job.cwd), job.is_waited_for), _Seat())
         started = time.monotonic()
-        had_to_wait = seat.lock.locked()
+        had_to_wait = seat.is_taken
         try:
-            async with asyncio.timeout(job.timeout):
-                await seat.lock.acquire()
+            await seat.take(job.timeout)
         except TimeoutError:
             said = "it waited for another hook in the same file to finish"
             return HookExecutionResult(timed_out=True, stderr=said, duration=_milliseconds_since(started))
@@ -189,6 +190,24 @@ class _Seat:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.worker: _Worker | None = None
+        self._waiting = 0
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether `take` has to wait. Between two owners, the lock is free, but promised to one that waits."""
+        return self.lock.locked() or self._waiting > 0
+
+    async def take(self, seconds: float) -> None:
+        """Raises `TimeoutError`."""
+        if not self.is_taken:
+            await self.lock.acquire()  # at once
+            return
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await self.lock.acquire()
+        finally:
+            self._waiting -= 1
 
 
 class _WorkerReply(Struct, frozen=True):
@@ -235,6 +254,7 @@ class _Worker:
         self._received = bytearray()
         self._cap = cap
         self.noise = _Noise()
+        self._listens = False
         self._environment = job.env
         with ExitStack() as opened:
             note = opened.enter_context(ledger())
@@ -262,8 +282,7 @@ class _Worker:
         self.calls += 1
         self.listen_once()
         self.noise.clear()  # output since the last call belongs to no call
-        for stream in self._streams:
-            loop.add_reader(stream, self._hear, loop, stream)
+        listening = loop.call_later(_HEAR_AFTER, self._listen, loop)
         try:
             await loop.sock_sendall(self._socket, pack(self._head(job), job.stdin))
             head_length, body_length = await self._lengths(loop)
@@ -278,8 +297,10 @@ class _Worker:
         except OSError as error:
             raise _LostError from error
         finally:
-            for stream in self._streams:
+            listening.cancel()
+            for stream in self._streams if self._listens else ():
                 loop.remove_reader(stream)
+            self._listens = False
         self.listen_once()
         return _WorkerReply(head, body.decode(errors="replace"))
 
@@ -301,17 +322,23 @@ class _Worker:
         await asyncio.to_thread(self.group.end, _sleep_until)
         self._opened.close()
 
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._listens = True
+        for stream in self._streams:
+            loop.add_reader(stream, self._hear, loop, stream)
+
     def _hear(self, loop: asyncio.AbstractEventLoop, stream: IO[bytes]) -> None:
         if not self.noise.take(stream):
             loop.remove_reader(stream)
 
     def _head(self, job: HookJob) -> dict[str, Any]:
         before, self._environment = self._environment, job.env
+        changed = {} if before == job.env else dict(job.env.items() - before.items())
         return {
             "call": self.calls,
             "function": job.command.rpartition(":")[2],
-            "environment": {name: value for name, value in job.env.items() if before.get(name) != value},
-            "removed": [name for name in before if name not in job.env],
+            "environment": changed,
+            "removed": [] if before.keys() == job.env.keys() else list(before.keys() - job.env.keys()),
         }
 
     async def _lengths(self, loop: asyncio.AbstractEventLoop) -> tuple[int, int]:

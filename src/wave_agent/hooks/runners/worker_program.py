@@ -142,11 +142,47 @@ def _state(path: str) -> "tuple[int, ...] | None":
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_CHUNK = 1 << 16
+
+
+class Environment:
+    """The environment variables. What a function changed is undone before the next call."""
+
+    def __init__(self) -> None:
+        self._wanted = dict(os.environ)
+        self._left = _variables()
+
+    def change(self, values: "dict[str, str]", removed: "list[str]") -> None:
+        self._wanted.update(values)
+        for name in removed:
+            self._wanted.pop(name, None)
+        if _variables() != self._left:
+            os.environ.clear()
+            os.environ.update(self._wanted)
+        elif values or removed:
+            os.environ.update(values)
+            for name in removed:
+                os.environ.pop(name, None)
+        else:
+            return
+        self._left = _variables()
+
+
+def _variables() -> "dict[Any, Any]":
+    """To compare. As bytes if possible: decoding all of them takes longer than most functions."""
+    raw: Any = getattr(os.environ, "_data", os.environ)
+    return dict(raw)
+
+
 def _memory() -> int:
     """Bytes this process uses now; if the system does not report that, its peak usage."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        file = os.open("/proc/self/statm", os.O_RDONLY)
+        try:
+            return int(os.read(file, 256).split()[1]) * _PAGE
+        finally:
+            os.close(file)
     except OSError:
         import resource
 
@@ -160,6 +196,7 @@ class Channel:
         self._descriptor = descriptor
         self._process = os.getpid()
         self._call = 0
+        self._received = bytearray()
 
     def receive(self) -> "tuple[dict[str, Any], bytes]":
         lengths = self._exactly(8)
@@ -178,28 +215,23 @@ class Channel:
             unsent = unsent[os.write(self._descriptor, unsent) :]
 
     def _exactly(self, length: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < length:
-            part = os.read(self._descriptor, length - len(parts))
+        while len(self._received) < length:  # usually, the whole request is there at once
+            part = os.read(self._descriptor, max(_CHUNK, length - len(self._received)))
             if not part:
                 os._exit(0)  # the agent is done with this worker, or dead; leftover threads of functions do not matter
-            parts += part
-        return bytes(parts)
+            self._received += part
+        found = bytes(self._received[:length])
+        del self._received[:length]
+        return found
 
 
 def main(script: LoadedFile, project: str, descriptor: int) -> None:
     os.set_inheritable(descriptor, False)  # a process started by a function must not keep the socket open
     line = Channel(descriptor)
-    loaded = False
-    environment = dict(os.environ)
+    environment, loaded = Environment(), False
     while True:
         head, payload = line.receive()
-        environment.update(head["environment"])
-        for name in head["removed"]:
-            environment.pop(name, None)
-        if os.environ.copy() != environment:  # also if the previous call changed it
-            os.environ.clear()
-            os.environ.update(environment)
+        environment.change(head["environment"], head["removed"])
         try:
             os.chdir(project)
             if not loaded:
