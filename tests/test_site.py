@@ -119,6 +119,14 @@ def test_pages_have_the_colours_of_the_system(site: Path, tab: Tab, scheme: str,
     assert all(int(part) in brightness for part in re.findall(r"\d+", colour)[:3]), colour
 
 
+async def test_of_a_terminal_only_the_commands_are_copied(site: Path, tab: Tab):
+    tab.open(site / "first-hook.html")
+    tab.evaluate('window.copied = ""; addEventListener("copy", event => { copied = event.target.value; }, true)')
+    tab.click("pre:has(.gp) button")
+    await until(lambda: bool(tab.evaluate("copied")))
+    assert tab.evaluate("copied") == "wave hooks list"
+
+
 def test_files_that_the_tests_read_are_shown_with_their_names(site: Path):
     page = (site / "first-hook.html").read_text()
     assert '<span class="filename">.wave/hooks/guard.py</span>' in page
