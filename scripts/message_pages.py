@@ -98,14 +98,27 @@ AREAS = {
 
 SAYING = frozenset(
     (
-        *("Dialog", "add_notice_block", "notice", "problem", "report", "say", "tell", "warn", "wrong", "finding"),
+        *(
+            "Dialog",
+            "add_notice_block",
+            "echo",
+            "notice",
+            "problem",
+            "report",
+            "say",
+            "tell",
+            "warn",
+            "wrong",
+            "finding",
+        ),
         *("_notify", "_problem", "_report", "_say", "_tell", "_warn", "_wrong", "_notice"),
     )
 )
 """Functions that show their text, or keep it until it is shown."""
 CLICK = frozenset({"UsageError", "BadParameter", "ClickException"})
 WHOLE = (
-    *("agent/call_judge", "agent/consequences", "agent/life_cycle", "agent/turn", "cli/headless", "errors"),
+    *("agent/call_judge", "agent/consequences", "agent/life_cycle", "agent/turn", "cli/headless", "cli/quick"),
+    *("cli/requirements", "errors"),
     *("hooks/reader", "hooks/semantics", "hooks/verdicts", "models/client", "permissions/decision"),
 )
 """Modules that make up what is said, and leave it to others to say it: each of their longer texts is a message."""
@@ -244,7 +257,7 @@ def page(area: Area, found: Mapping[str, Sequence[str]]) -> str:
     parts = [f"# {area.title}", fill(area.advice, 118, break_long_words=False, break_on_hyphens=False)]
     parts.append(f"`{HOLE}` stands for what is filled in. [Other messages](../messages.md) have pages of their own.")
     for module, texts in found.items():
-        parts.append(f"**{promise(PACKAGE / f'{module}.py')}**")
+        parts.append(f"## {promise(PACKAGE / f'{module}.py')}")  # a section for itself in the site's search
         parts.append("\n".join(f"- {literal(text)}" for text in texts))
     return "\n\n".join(parts) + "\n"
 

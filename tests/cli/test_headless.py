@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -618,6 +619,26 @@ def test_a_home_that_cannot_be_written_is_told_once_with_what_to_do(project: Pro
         "cannot be written: No such file or directory. Set WAVE_HOME to a directory that you can write to."
     )
     assert (checked.returncode, f"NO  home         {home} cannot be written" in checked.stdout) == (1, True)
+    project.settings({"hooks": {"Stop": [{"hooks": [{"command": "true"}]}]}})
+    trusted = project.wave("hooks", "trust", "--yes", WAVE_HOME=home)
+    assert trusted.returncode == 1
+    assert trusted.stderr.endswith(". Set WAVE_HOME to a directory that you can write to.\n")
+
+
+def test_a_full_disk_is_a_problem_for_the_doctor(project: Project):
+    project.home.mkdir()
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"ulimit -f 0; exec {shlex.join([WAVE, 'doctor'])}"],
+        cwd=project.directory,
+        env=project.environment(None, PYTHONDONTWRITEBYTECODE="1"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert f"NO  home         {project.home} cannot be written: File too large\n" in done.stdout
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

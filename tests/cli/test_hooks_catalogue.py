@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import resource
 import subprocess
 from pathlib import Path
 
@@ -182,6 +183,40 @@ def test_nothing_is_overwritten(project: Project) -> None:
     assert (again.returncode, "already exists" in again.stderr, script.read_text()) == (2, True, "mine")
     settings = json.loads((project.directory / ".wave/settings.json").read_text())
     assert len(settings["hooks"]["Stop"]) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("hooks", "new", "guard", "--recipe", "shell-guard", "--yes"), ("hooks", "lint", "--fix")],
+    ids=["new", "lint"],
+)
+def test_settings_survive_a_full_disk(project: Project, command: tuple[str, ...]) -> None:
+    group = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true", "timeout": 5000}]}
+    project.settings({"hooks": {"PreToolUse": [group]}, "env": {"LONG": "x" * 100_000}})
+    file = project.directory / ".wave" / "settings.json"
+    before = file.read_bytes()
+
+    def fill_the_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    process = project.command(*command, server=None, preexec_fn=fill_the_disk)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert f"{file} cannot be written: File too large" in err
+    assert file.read_bytes() == before
+    assert not list(file.parent.glob("hooks/*"))
+    assert [one.name for one in file.parent.iterdir() if one.is_file()] == ["settings.json"]
+
+
+def test_a_hook_that_cannot_be_written_can_be_made_later(project: Project) -> None:
+    def fill_the_disk() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    new = ("hooks", "new", "guard", "--recipe", "shell-guard", "--yes")
+    process = project.command(*new, server=None, preexec_fn=fill_the_disk)
+    _, err = process.communicate(timeout=60)
+    assert err == "wave: .wave/hooks/guard.sh cannot be written: File too large\n"
+    assert project.wave(*new).returncode == 0
 
 
 @pytest.mark.parametrize(

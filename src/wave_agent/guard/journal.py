@@ -40,7 +40,7 @@ from wave_agent.sessions.recorder import Recorder
 from wave_agent.sessions.store import FileSessionStore
 from wave_agent.sessions.touched import note_closed
 from wave_agent.system.identity import identity
-from wave_agent.system.private_files import keep_private, make_private
+from wave_agent.system.private_files import keep_private, make_private, unwritten
 
 PATIENCE = 2.0
 """Seconds to wait for another guard that writes to the same session: hosts run calls in parallel."""
@@ -217,7 +217,7 @@ class GuardJournal:
             keep_private(self._home / "projects")
             keep_private(self._transcript.parent)
         except OSError as error:
-            raise SessionError(f"The journal {self._transcript} cannot be written: {error.strerror}") from error
+            raise SessionError(unwritten(f"The journal {self._transcript}", error)) from error
         store = FileSessionStore(self._transcript)
         _open(store, patience)
         try:

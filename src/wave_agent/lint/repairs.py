@@ -4,12 +4,14 @@ import difflib
 import os
 from collections.abc import Iterable, Sequence
 
+from wave_agent.errors import SettingsError
 from wave_agent.formats.json_edits import replace_span
 from wave_agent.lint.findings import Finding, LineEndings, RunBit, TextEdit
+from wave_agent.tools.files import FileRefusedError, replace
 
 
 def repair(findings: Iterable[Finding]) -> list[str]:
-    """Apply all fixes and describe them: a diff, and the files made executable."""
+    """Apply all fixes and describe them: a diff, and the files made executable. Raises `SettingsError`."""
     repairs = [one.repair for one in findings if one.repair is not None]
     edits: dict[str, list[TextEdit]] = {}
     for one in repairs:
@@ -19,8 +21,7 @@ def repair(findings: Iterable[Finding]) -> list[str]:
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, LineEndings)):
         with open(file, "rb") as opened:
             text = opened.read()
-        with open(file, "wb") as opened:
-            opened.write(text.replace(b"\r\n", b"\n"))
+        _write(file, text.replace(b"\r\n", b"\n"))
         repaired.append(f"LF line endings: {file}")
     for file in dict.fromkeys(one.file for one in repairs if isinstance(one, RunBit)):
         mode = os.stat(file).st_mode
@@ -34,9 +35,16 @@ def _edit(file: str, edits: Sequence[TextEdit]) -> list[str]:
         before = after = opened.read()
     for edit in sorted(set(edits), key=lambda one: one.span, reverse=True):
         after = replace_span(after, edit.span, edit.text)
-    with open(file, "w", encoding="utf-8", newline="") as opened:
-        opened.write(after)
+    _write(file, after.encode())
     return diff(before, after, file)
+
+
+def _write(file: str, data: bytes) -> None:
+    """All of it or nothing: it may be the only copy of a guard."""
+    try:
+        replace(file, data)
+    except FileRefusedError as refusal:
+        raise SettingsError(str(refusal)) from None
 
 
 def diff(before: str, after: str, file: str) -> list[str]:

@@ -21,7 +21,7 @@ from wave_agent.mcp.values import USER_SCOPE, Server, ServerListing
 from wave_agent.settings.mcp_sources import CONSENT_FILE
 from wave_agent.settings.places import require_sound_owner
 from wave_agent.system.ancestry import handed_down
-from wave_agent.system.private_files import make_private, open_private, write_private
+from wave_agent.system.private_files import make_private, open_private, unwritten, write_private
 
 _VERSION = 1
 
@@ -172,7 +172,7 @@ class ConsentStore:
                 yield stored
                 write_private(self.file, msgspec.json.format(msgspec.json.encode(stored), indent=1))
         except OSError as error:
-            raise SettingsError(f"{self.file} cannot be written: {error.strerror}") from None
+            raise SettingsError(unwritten(self.file, error)) from None
 
 
 def _restored(now: _StoredServers, was: _StoredServers, project: str) -> bool:

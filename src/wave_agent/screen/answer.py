@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 from markdown_it import MarkdownIt
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.widgets import Markdown, Static
 from textual.widgets._markdown import MarkdownTable  # the library has no other name for it
@@ -77,6 +78,8 @@ class AnswerText(Markdown):
         self.text = clean(text)
         self.is_growing = False
         """More of it is to come."""
+        self._drawn: int | None = None
+        """Characters that are shown; None until the first are."""
         # Links written by a model are shown but cannot be followed.
         super().__init__(self.text, parser_factory=parser, open_links=False)
 
@@ -84,9 +87,27 @@ class AnswerText(Markdown):
         found = super().get_block_class(block_name)
         return _OURS.get(found, found)
 
+    def update(self, markdown: str) -> AwaitComplete:
+        updating = super().update(markdown)
+
+        async def update() -> None:
+            await updating
+            if blocks := [child for child in self.children if isinstance(child, MarkdownBlock)]:
+                # The library lets what follows continue the last line, and replaces the last block with it.
+                self._last_parsed_line = blocks[-1].source_range[0]
+            self._drawn = len(markdown)
+            await self._draw()
+
+        return AwaitComplete(update())
+
     async def grow(self, text: str) -> None:
         self.text += text
-        if self.is_attached:
+        await self._draw()
+
+    async def _draw(self) -> None:
+        """Shows what has come since the last time."""
+        if self._drawn is not None and self.is_attached and (text := self.text[self._drawn :]):
+            self._drawn = len(self.text)
             await self.append(text)
 
     def again(self) -> Self:

@@ -5,7 +5,6 @@ from the file it protects. It is held from the first record, or the resumption, 
 no lock.
 """
 
-import errno
 import fcntl
 import os
 from collections import deque
@@ -17,7 +16,7 @@ from typing import Protocol
 
 from wave_agent.errors import SessionError
 from wave_agent.sessions.transcript import Record, Resumed, encode, load_session
-from wave_agent.system.private_files import make_private, open_private
+from wave_agent.system.private_files import make_private, open_private, unwritten
 
 
 class SessionStore(Protocol):
@@ -32,9 +31,6 @@ class SessionStore(Protocol):
         """Returns when all records would survive a power cut. May be called in another thread than `append`, at the
         same time. Raises `SessionError`."""
         ...
-
-
-_NO_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR})
 
 
 class FileSessionStore:
@@ -138,8 +134,7 @@ class FileSessionStore:
             pass  # A file system without locks: one write per record still keeps two agents from mixing their lines.
 
     def _failure(self, error: OSError) -> SessionError:
-        hint = ". Set WAVE_HOME to a directory that you can write to." if error.errno in _NO_PLACE else ""
-        return SessionError(f"The transcript {self.path} cannot be written: {error.strerror or error}{hint}")
+        return SessionError(unwritten(f"The transcript {self.path}", error))
 
 
 def in_use(path: Path, holder: int | None) -> SessionError:

@@ -26,6 +26,7 @@ from wave_agent.settings.layers import RESTRICTIONS
 from wave_agent.settings.places import OF_THE_PROJECT, require_sound_owner
 from wave_agent.settings.values import MCP_KEYS
 from wave_agent.system.ancestry import handed_down
+from wave_agent.system.private_files import unwritten
 from wave_agent.system.project import branch_of
 
 UNREADABLE = "cannot be relied on: "
@@ -618,7 +619,7 @@ class TrustStore:
                     os.fsync(file.fileno())
                 os.replace(written, self.file)
         except OSError as error:
-            raise SettingsError(f"{self.file} cannot be written: {error.strerror}") from None
+            raise SettingsError(unwritten(self.file, error)) from None
 
 
 class Vigil:

@@ -13,7 +13,7 @@ from wave_agent.hooks.definitions import Layer
 from wave_agent.settings.hook_entries import parse_settings
 from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.settings.schema_file import with_schema
-from wave_agent.system.private_files import make_private, write_private
+from wave_agent.system.private_files import make_private, unwritten, write_private
 from wave_agent.system.project_files import NotReadError, read_project_file
 from wave_agent.tools.files import FileRefusedError, replace
 
@@ -58,7 +58,7 @@ class UserSettings(Struct, frozen=True):
         except FileRefusedError as refusal:
             raise SettingsError(str(refusal)) from None
         except OSError as error:
-            raise SettingsError(f"{self.file} cannot be written: {error.strerror}") from None
+            raise SettingsError(unwritten(self.file, error)) from None
 
 
 def read_user_settings(home: Path) -> UserSettings:

@@ -1,5 +1,6 @@
 """Directories and files that only the user can access, whatever the umask."""
 
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from pathlib import Path
 
 _DIRECTORY = 0o700
 _FILE = 0o600
+_NO_PLACE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR})
 STORED_KEYS = "keys.json"
 """In the agent's own directory, if there are any. `settings.stored_keys` reads and writes it."""
 STORED_LOGINS = "mcp-tokens.json"
@@ -17,6 +19,12 @@ STORED_LOGINS = "mcp-tokens.json"
 def wave_home(environment: Mapping[str, str]) -> Path:
     """The directory for the agent's own state."""
     return Path(environment.get("WAVE_HOME") or Path.home() / ".wave").absolute()
+
+
+def unwritten(what: object, error: OSError) -> str:
+    """What to say of a file there that cannot be written, and what to do if another directory would help."""
+    problem = f"{what} cannot be written: {error.strerror or error}"
+    return f"{problem}. Set WAVE_HOME to a directory that you can write to." if error.errno in _NO_PLACE else problem
 
 
 def make_private(directory: Path) -> None:

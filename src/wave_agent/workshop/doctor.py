@@ -31,7 +31,7 @@ from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import public_url
-from wave_agent.system.private_files import STORED_LOGINS, make_private, wave_home
+from wave_agent.system.private_files import STORED_LOGINS, make_private, unwritten, wave_home
 from wave_agent.system.project import Project
 from wave_agent.workshop.inventory import untrusted
 
@@ -144,11 +144,12 @@ def _home(home: Path) -> CheckResult:
     """Sessions and trust are stored there."""
     try:
         make_private(home)
-        with tempfile.TemporaryFile(dir=home):
-            return CheckResult("home", "ok", f"{home} can be written")
+        with tempfile.TemporaryFile(dir=home) as file:
+            file.write(bytes(4096))  # on a full disk, an empty file can still be made
+            file.flush()
+        return CheckResult("home", "ok", f"{home} can be written")
     except OSError as error:
-        problem = f"{home} cannot be written: {error.strerror}. Set WAVE_HOME to a writable directory."
-        return CheckResult("home", "failed", problem)
+        return CheckResult("home", "failed", unwritten(home, error))
 
 
 def _extensions(home: Path, project: Project, base: SourceChoice) -> Iterator[CheckResult]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from wave_agent.recipes import LANGUAGES, Recipe, settings_group
 from wave_agent.settings.places import LARGEST_FILE
 from wave_agent.settings.schema_file import with_schema
 from wave_agent.system.project_files import NotReadError, read_project_file
+from wave_agent.tools.files import FileRefusedError, replace
 
 DIRECTORY = ".wave/hooks"
 SETTINGS = ".wave/settings.json"
@@ -73,26 +75,42 @@ def new_hook(wish: Wish, project: str) -> list[NewFile]:
 
 
 def write(files: list[NewFile], project: str) -> None:
-    """Existing files are never overwritten; settings are written only if unchanged since they were shown.
+    """Existing files are never overwritten; settings are written only if unchanged since they were shown. Raises
+    `SettingsError`; what was created until then is removed.
 
     Settings are written last: a hook with a missing script is worse than an unused script.
     """
-    for file in files:
-        path = Path(project, file.name)
+    created: list[Path] = []
+    try:
+        for file in files:
+            _write(Path(project, file.name), file, created)
+    except SettingsError:
+        for path in created:
+            with suppress(OSError):
+                path.unlink()
+        raise
+
+
+def _write(path: Path, file: NewFile, created: list[Path]) -> None:
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if file.before is not None:
-            _write_over(path, file)
-        else:
-            mode = 0o755 if file.executable else 0o644
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as new:
-                new.write(file.after)
+            return _write_over(path, file)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755 if file.executable else 0o644)
+        created.append(path)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as new:
+            new.write(file.after)
+    except OSError as error:
+        raise SettingsError(f"{file.name} cannot be written: {error.strerror}") from None
 
 
 def _write_over(path: Path, file: NewFile) -> None:
     if _read(path) != file.before:
         raise SettingsError(f"{file.name} has changed in the meantime; nothing was added to it.")
-    with path.open("w", encoding="utf-8", newline="") as opened:
-        opened.write(file.after)
+    try:
+        replace(str(path), file.after.encode())
+    except FileRefusedError as refusal:
+        raise SettingsError(str(refusal)) from None
 
 
 def _read(file: Path) -> str | None:
