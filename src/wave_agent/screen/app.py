@@ -18,7 +18,7 @@ from textual.worker import Worker
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.expansion import user_commands
 from wave_agent.agent.surroundings import git_branch
-from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
+from wave_agent.errors import SettingsError, WaveError
 from wave_agent.events import Event, HookFinished, HookRun, ModelWoken
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
 from wave_agent.screen.activity import Activity
@@ -30,14 +30,15 @@ from wave_agent.screen.command_actions import Desk
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.dialogs import ACCEPT, KEEP, KEEP_CHANGE, TRUST, WITHOUT, meaning_of, rules_in
+from wave_agent.screen.dialogs import ACCEPT, KEEP_CHANGE, meaning_of, rules_in
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
-from wave_agent.screen.mcp_view import mentionable, target_of
+from wave_agent.screen.mcp_view import mentionable
 from wave_agent.screen.narration import Narration
+from wave_agent.screen.opening import Opening
 from wave_agent.screen.permission import PermissionDialog, RestoreDialog
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
@@ -52,10 +53,8 @@ from wave_agent.screen.work_queue import Errands
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.unused_hooks import unused_hooks_notice
-from wave_agent.text import reveal
 
 if TYPE_CHECKING:
-    from wave_agent.mcp.servers import WaitingServer
     from wave_agent.mcp.values import Elicitation, ElicitationAnswer
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
@@ -98,9 +97,7 @@ class WaveApp(App[int]):
         self._preference = Preference(agents.home)
         self._desk = Desk(self, self._preference)
         self._agent: Agent | None = None
-        self._untrusted: tuple[str, ...] = ()
-        self._alarms: tuple[str, ...] = ()
-        self._servers: tuple[WaitingServer, ...] = ()
+        self._opening = Opening(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
@@ -122,15 +119,11 @@ class WaveApp(App[int]):
 
     def prepare(self) -> None:
         """Create the first agent before drawing anything, so that errors appear in the plain terminal."""
-        extensions = self._agents.untrusted_extensions()
-        self._servers = self._agents.waiting_servers()
-        try:
-            self._agent = self._open(self._agents.first)
-        except UntrustedHooksError as error:
-            self._untrusted, self._alarms = error.hooks, error.alarms
-        if (extensions or self._servers) and self._agent is not None:
-            self._left.append(asyncio.ensure_future(self._agent.close()))
-            self._agent = None
+        agent = self._opening.begin()
+        if agent is None or not self._opening.asks:
+            self._agent = agent
+        else:
+            self._left.append(asyncio.ensure_future(agent.close()))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return VARIABLES
@@ -156,25 +149,14 @@ class WaveApp(App[int]):
         self.set_interval(1.0, self._use_pause)
 
     async def _ask_for_trust(self) -> None:
-        looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
-        extensions = self._agents.untrusted_extensions()
-        servers = [
-            reveal(f"{one.server.name}: {target_of(one.server)} ({'; '.join(filter(None, (one.why, one.files)))})")
-            for one in self._servers
-        ]
-        question = TrustQuestion(self._agents.project, self._untrusted, extensions, self._alarms, servers)
-        answer = await self.ask(question)
-        if answer not in (TRUST, KEEP, WITHOUT):
-            self.leave()
-            return
+        answer = await self.ask(TrustQuestion(self._opening.dialog()))
         try:
-            if answer == KEEP:
-                self._agents.keep(looked_at, self._servers)
-            else:
-                self._agents.trust() if answer == TRUST else self._agents.distrust()
-            self._agent = self._open(self._agents.first)
+            self._agent = self._opening.finish(answer)
         except WaveError as error:
             self.exit(1, message=f"wave: {error}")
+            return
+        if self._agent is None:
+            self.leave()
             return
         await self._show_session(self._agent)
 

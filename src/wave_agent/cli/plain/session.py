@@ -15,7 +15,7 @@ from wave_agent.cli.plain.input import PromptLines, Wanted
 from wave_agent.cli.plain.narration import LineNarration
 from wave_agent.cli.plain.questions import Questions
 from wave_agent.cli.plain.terminal import LineTerminal, Teletype
-from wave_agent.errors import SettingsError, UntrustedHooksError
+from wave_agent.errors import SettingsError
 from wave_agent.events import Event, HookFinished, ModelWoken, TurnEnded, TurnStarted
 from wave_agent.messages import Message, TextBlock
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
@@ -26,11 +26,8 @@ from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, hidden_by_
 from wave_agent.screen.dialogs import (
     ACCEPT,
     GO_ON,
-    KEEP,
     KEEP_CHANGE,
     PLAN_DIALOG,
-    TRUST,
-    WITHOUT,
     Dialog,
     changed_files_dialog,
     meaning_of,
@@ -38,17 +35,16 @@ from wave_agent.screen.dialogs import (
     permission_dialog,
     restore_dialog,
     rules_in,
-    trust_dialog,
 )
 from wave_agent.screen.history import History
+from wave_agent.screen.opening import Opening
 from wave_agent.screen.shell import UserShell
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.unused_hooks import unused_hooks_notice
-from wave_agent.text import one_line, reveal
+from wave_agent.text import one_line
 
 if TYPE_CHECKING:
-    from wave_agent.mcp.servers import WaitingServer
     from wave_agent.mcp.values import Elicitation, ElicitationAnswer
 
 SOON = 2.0
@@ -89,9 +85,7 @@ class PlainSession:
         self._every_hook = every_hook
         self._caution = caution
         self._agent: Agent | None = None
-        self._untrusted: tuple[str, ...] = ()
-        self._alarms: tuple[str, ...] = ()
-        self._servers: tuple[WaitingServer, ...] = ()
+        self._opening = Opening(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._terminal = LineTerminal(teletype, on_lines=self._entered, on_end=self._ended, on_gone=self.leave)
         self._questions = Questions(self._terminal)
@@ -115,15 +109,11 @@ class PlainSession:
 
     def prepare(self) -> None:
         """Create the first agent, so that errors appear before anything is asked."""
-        extensions = self._agents.untrusted_extensions()
-        self._servers = self._agents.waiting_servers()
-        try:
-            self._agent = self._open(self._agents.first)
-        except UntrustedHooksError as error:
-            self._untrusted, self._alarms = error.hooks, error.alarms
-        if (extensions or self._servers) and self._agent is not None:
-            self._beside.add(asyncio.ensure_future(self._agent.close()))
-            self._agent = None
+        agent = self._opening.begin()
+        if agent is None or not self._opening.asks:
+            self._agent = agent
+        else:
+            self._beside.add(asyncio.ensure_future(agent.close()))
 
     async def run(self) -> int:
         """Until the user leaves. Returns the exit status."""
@@ -170,19 +160,8 @@ class PlainSession:
             self._interrupt_work()
 
     async def _ask_for_trust(self) -> bool:
-        looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
-        extensions = self._agents.untrusted_extensions()
-        servers = [reveal(f"{one.server.name}: {_target(one)}") for one in self._servers]
-        dialog = trust_dialog(self._agents.project, self._untrusted, extensions, self._alarms, servers)
-        answer = await self.ask(dialog)
-        if answer not in (TRUST, KEEP, WITHOUT):
-            return False
-        if answer == KEEP:
-            self._agents.keep(looked_at, self._servers)
-        else:
-            self._agents.trust() if answer == TRUST else self._agents.distrust()
-        self._agent = self._open(self._agents.first)
-        return True
+        self._agent = self._opening.finish(await self.ask(self._opening.dialog()))
+        return self._agent is not None
 
     def _open(self, resume: str | None, source: str = "startup", before: Agent | None = None) -> Agent:
         return self._agents.open(
@@ -504,9 +483,3 @@ def _summary(messages: Sequence[Message]) -> str:
     lines += [f"You: {asked}"] if asked else []
     lines += [f"Wave: {answered}"] if answered else []
     return "\n".join(lines)
-
-
-def _target(one: "WaitingServer") -> str:
-    from wave_agent.mcp.secrets import target_of  # lazy: most sessions have no servers
-
-    return f"{target_of(one.server)} ({'; '.join(filter(None, (one.why, one.files)))})"
