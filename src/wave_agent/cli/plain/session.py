@@ -38,6 +38,7 @@ from wave_agent.screen.dialogs import (
 )
 from wave_agent.screen.history import History
 from wave_agent.screen.opening import Opening
+from wave_agent.screen.sent_prompt import MOST_WAKES, send_prompt
 from wave_agent.screen.shell import UserShell
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
 
 SOON = 2.0
 """Seconds within which a second Ctrl-C leaves."""
-MOST_WAKES = 8
-"""Turns that background hooks may start between two prompts of the user."""
 
 
 class Submission(NamedTuple):
@@ -349,24 +348,21 @@ class PlainSession:
     async def _prompt(self, text: str, *, remember: str, expand: bool = True) -> None:
         """`remember` goes into the history once hooks have accepted the prompt: until then it must not reach the
         disk."""
-        agent, before = self.agent, len(self.agent.messages)
-        planning = agent.permission_mode == PermissionMode.PLAN
         along, self._along = self._along, []
         self._wakes = 0
 
         def complete(prompt: str) -> str:
             return attach(prompt, along)
 
-        result = await agent.send_message(text if expand else complete(text), expand=expand, complete=complete)
-        blocks = [block for message in agent.messages[before:] for block in message.blocks]
-        if any(isinstance(block, TextBlock) and block.source == "user" for block in blocks):
+        sent = await send_prompt(self.agent, text, complete, expand=expand)
+        if sent.was_accepted:
             if remember:
                 self._history.write(remember)
         else:
             self.say("The prompt was not sent, and is not kept.")
             self._along = along + self._along
-        self._rest_after(result)
-        if planning and result.status == "completed" and result.text:
+        self._rest_after(sent.result)
+        if sent.has_plan:
             await self._offer_plan()
 
     async def _offer_plan(self) -> None:
