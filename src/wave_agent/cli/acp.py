@@ -17,7 +17,7 @@ from wave_agent.text import strip_controls
 
 EXTRA_MISSING = "Editors need the extra: pip install 'wave-agent[acp]'"
 NOT_HERE = frozenset(
-    {"prompt", "output_format", "cwd", "no_hooks", "go_on", "resume", "debug_topics", "version", "help"}
+    {"prompt", "output_format", "cwd", "no_hooks", "go_on", "resume", "plain", "debug_topics", "version", "help"}
 )
 """Options of `wave` that the editor decides, or that need a terminal."""
 
