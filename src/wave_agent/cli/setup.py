@@ -58,7 +58,7 @@ def setup(*, api_key_stdin: bool, no_check: bool, forget: str | None, **given: A
     require_no_agent(os.environ, "wave setup")
     if forget is not None:
         if api_key_stdin or no_check or any(given[name] for name in ("base_url", "model", "api")):
-            raise click.UsageError("--forget is used alone.")
+            raise click.UsageError("--forget cannot be combined with other options.")
         return _forget(forget)
     return run_setup(SetupFlags(**given, check=not no_check, key=key_from_stdin() if api_key_stdin else None))
 

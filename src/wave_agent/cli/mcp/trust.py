@@ -70,7 +70,7 @@ def trust(
     """
     require_no_agent(os.environ, "wave mcp trust")
     if everything and (names or revoke):
-        raise click.UsageError("--all is used alone: without names, and without --revoke.")
+        raise click.UsageError("--all cannot be combined with names or --revoke.")
     if yes and not (names or everything):
         raise click.UsageError("--yes needs the names of the servers, or --all.")
     if as_json and not (yes or revoke):

@@ -25,7 +25,7 @@ _OWN = (
     SlashCommand("hooks", "[trace]", "list this session's hooks; `trace`: their runs, in order"),
     SlashCommand("resume", "[ID]", "resume another session of this project; no ID: choose from a list"),
     SlashCommand("mode", "[NAME]", "show or change the permission mode: default, acceptEdits, plan"),
-    SlashCommand("status", "", "say model, mode, how full the window is, directory and session"),
+    SlashCommand("status", "", "show model, mode, how full the window is, directory and session"),
     SlashCommand("output", "[N]", "print the latest call's input and output; N: of the Nth call before it"),
 )
 """What is different here, and that for which the screen has keys, or shows all the time."""
@@ -84,8 +84,8 @@ class Commands:
             ("#LINE", "add a line to AGENTS.md, which every later session reads"),
             ("A backslash at the end of a line", "continues the prompt in the next line"),
             ('A line with """', "begins a prompt of many lines, and another one ends it"),
-            ("Ctrl-C", "interrupts the turn, drops what was entered, or turns a question away; twice: leaves"),
-            ("Ctrl-D", "leaves"),
+            ("Ctrl-C", "interrupts the turn, discards unsent input, or dismisses a question; twice: quits"),
+            ("Ctrl-D", "quits"),
         ]
         self._front.say("\n".join(f"{name}: {meaning}" for name, meaning in listed))
 

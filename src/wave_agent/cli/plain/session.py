@@ -262,7 +262,7 @@ class PlainSession:
             self._run_beside(guarded(self._commands.run(line.name, line.arguments), self.say))
         else:
             self._inbox.put_nowait(submission)
-            self.say("Queued: it is sent when this turn has ended.")
+            self.say("Queued: it will be sent after this turn.")
 
     def _show_prompt(self) -> None:
         if self._agent is not None and (not self._busy or self._lines.wanted is Wanted.CONTINUED):
@@ -283,15 +283,15 @@ class PlainSession:
             self.leave()
             return
         self._last_interrupt = now
-        again = "Ctrl-C again leaves."
+        again = "Press Ctrl-C again to quit."
         if self._questions.is_open:
-            self.say(f"Turned away. {again}")
+            self.say(f"Dismissed. {again}")
             self._questions.turn_away()
         elif self._busy:
             self.say(f"Interrupting. {again}")
             self._interrupt_work()
         else:
-            self.say(f"Dropped. {again}" if self._lines.drop() else again)
+            self.say(f"Discarded. {again}" if self._lines.drop() else again)
             self._show_prompt()
 
     def _interrupt_work(self) -> None:
@@ -359,7 +359,7 @@ class PlainSession:
             if remember:
                 self._history.write(remember)
         else:
-            self.say("The prompt was not sent, and is not kept.")
+            self.say("The prompt was not sent and is not stored.")
             self._along = along + self._along
         self._rest_after(sent.result)
         if sent.has_plan:
@@ -386,7 +386,7 @@ class PlainSession:
             self._inbox.get_nowait()
             dropped += 1
         if dropped:
-            self.say(f"Dropped {dropped} queued." if dropped > 1 else "Dropped what was queued.")
+            self.say(f"Discarded {dropped} queued prompts." if dropped > 1 else "Discarded the queued prompt.")
 
     def _wake(self) -> None:
         """Start a turn if a background hook has something for the model, and nothing else is going on."""
