@@ -191,7 +191,7 @@ class HookBench(HooksView):
         """The hook as the settings define it now, and whether that differs from what the session runs."""
         now = same_hook(hook, foundation.settings.hooks.hooks)
         if now is None and os.path.isfile(hook.source):
-            self._add(at, plain("It is not in the settings any more; this session goes on with it.", "$text-warning"))
+            self._add(at, plain("It is no longer in the settings; this session keeps it.", "$text-warning"))
             return None, False
         if now is None or is_same(hook, now):
             return hook, False
@@ -244,7 +244,7 @@ class RunOnce(Question):
             plain("This command would run on your machine, with your permissions, on a sample event:"),
             plain(f"  {hook.event}: {' '.join([hook.shown_command, *(hook.args or ())])}"),
             plain(""),
-            plain("The session goes on with the hooks that it began with."),
+            plain("This session keeps the hooks it started with."),
         ]
         choices = (Choice(LEAVE, "Do not run it", "n"), Choice(RUN, "Run it once, to test it", "y"))
         super().__init__("Test the changed hook?", Content("\n").join(lines), choices)
