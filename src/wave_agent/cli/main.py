@@ -87,7 +87,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, self.sources[name].summary) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
+        from click.shell_completion import CompletionItem  # lazy: only when Tab is pressed
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=self.sources[name].summary) for name in names]
