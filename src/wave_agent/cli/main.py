@@ -188,8 +188,8 @@ def load(source: CommandSource) -> click.Command:
     "--api",
     metavar="API",
     type=click.Choice(["openai-chat", "openai-responses", "anthropic"]),
-    help="What the endpoint speaks: openai-chat, openai-responses or anthropic (WAVE_API). Default: what its URL or "
-    "the server says.",
+    help="The endpoint's API: openai-chat, openai-responses or anthropic (WAVE_API). Default: detected from its URL, "
+    "or by asking the server.",
 )
 @click.option("--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others.")
 @click.option(
@@ -233,9 +233,9 @@ def load(source: CommandSource) -> click.Command:
     "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Also run this plugin's hooks (hooks/hooks.json)."
 )
 @click.option(
-    "--mcp-config", multiple=True, metavar="FILE", help="Also use the MCP servers in FILE, or in a JSON text."
+    "--mcp-config", multiple=True, metavar="FILE", help="Also use the MCP servers in FILE, or in a JSON string."
 )
-@click.option("--strict-mcp-config", is_flag=True, help="Use no MCP servers but those of --mcp-config.")
+@click.option("--strict-mcp-config", is_flag=True, help="Use only the MCP servers of --mcp-config.")
 @click.option("--strict-hooks", is_flag=True, help="Block on every hook failure: no hook may fail open.")
 @click.option(
     "--sandbox", is_flag=True, help="Run commands in a sandbox: writes only in the project, no network (Linux)."
@@ -245,7 +245,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option(
     "--plain",
     is_flag=True,
-    help="Lines of text instead of the full screen, as for screen readers. Also chosen by TERM=dumb.",
+    help="Use lines of text instead of the full screen, for screen readers. Also on if TERM=dumb.",
 )
 @click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Log every hook run.")
 @click.pass_context

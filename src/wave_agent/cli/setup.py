@@ -33,7 +33,7 @@ PATIENCE = 180.0
 @click.command()
 @click.option("--base-url", metavar="URL", help="The server, such as http://127.0.0.1:11434/v1.")
 @click.option("--model", metavar="NAME", help="The model.")
-@click.option("--api", type=click.Choice(APIS), help="The API that the server speaks, if its URL does not tell.")
+@click.option("--api", type=click.Choice(APIS), help="The server's API, if its URL does not show it.")
 @click.option("--api-key-stdin", is_flag=True, help="Read the server's key from stdin and store it.")
 @click.option("--no-check", is_flag=True, help="Do not try the model.")
 @click.option("--forget", metavar="URL", help="Forget the key that is stored for this server, and do nothing else.")

@@ -64,7 +64,7 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 @click.option("--prompt", metavar="TEXT", help="The user's prompt.")
 @click.option("--payload", metavar="FILE", help="Read the hook's stdin fields from a JSON file; - is stdin.")
 @click.option("--hook", metavar="NAME", help="Run only the hook with this name.")
-@click.option("--answer", metavar="JSON", help='What a model answers to prompt hooks: {"ok": false, "reason": "…"}.')
+@click.option("--answer", metavar="JSON", help='Use this as the answer to prompt hooks: {"ok": false, "reason": "…"}.')
 @click.option("--ask", is_flag=True, help="Let prompt hooks ask their model. It costs tokens.")
 @click.option("--expect", type=click.Choice(WORDS), help="Exit with status 1 on any other outcome.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Run up to N cases in parallel.")

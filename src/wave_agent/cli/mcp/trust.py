@@ -41,7 +41,7 @@ class TrustOptions(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @names_argument
-@click.option("--all", "everything", is_flag=True, help="Everything that waits. With --yes, names or this are needed.")
+@click.option("--all", "everything", is_flag=True, help="Everything that waits for review. --yes needs this or names.")
 @click.option("--yes", is_flag=True, help="Skip the confirmations.")
 @click.option("--revoke", is_flag=True, help="Withdraw trust from these servers, or from all of this project.")
 @click.option("--verbose", is_flag=True, help="Show all files, whole descriptions and whole differences.")
