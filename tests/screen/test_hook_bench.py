@@ -219,7 +219,7 @@ async def test_the_agent_works_on_while_the_editor_is_open(project: Path, tmp_pa
         await open_bench(on)
         await on.press("e")
         await on.until(lambda: on.app.editing)
-        on.app._errands.submit("Hi.")
+        on.app._queue.submit("Hi.")
         await on.until(lambda: len(on.model.requests) == 1 and not on.app.busy)
         (tmp_path / "go").touch()
         await on.until(lambda: not on.app.editing)

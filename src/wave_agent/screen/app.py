@@ -26,7 +26,7 @@ from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.changes import change_of
 from wave_agent.screen.clipboard import hand_over
-from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.command_actions import Commands
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
@@ -49,7 +49,7 @@ from wave_agent.screen.sizes import size_of
 from wave_agent.screen.status import StatusFacts, StatusLine, short_directory
 from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.screen.trust import ChangedFiles, TrustQuestion
-from wave_agent.screen.work_queue import Errands
+from wave_agent.screen.work_queue import WorkQueue
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.unused_hooks import unused_hooks_notice
@@ -95,7 +95,7 @@ class WaveApp(App[int]):
         self._environment = environment
         self._every_hook = every_hook
         self._preference = Preference(agents.home)
-        self._desk = Desk(self, self._preference)
+        self._commands = Commands(self, self._preference)
         self._agent: Agent | None = None
         self._opening = Opening(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
@@ -113,7 +113,7 @@ class WaveApp(App[int]):
         self._conversation = Conversation()
         self._activity = Activity()
         self._status = StatusLine()
-        self._errands = Errands(self, self._desk, self._box, self._activity, self._start)
+        self._queue = WorkQueue(self, self._commands, self._box, self._activity, self._start)
 
     # ---------------------------------------------------------------------------------------------- opening and closing
 
@@ -198,7 +198,7 @@ class WaveApp(App[int]):
         before = self.agent
         await asyncio.gather(*self._left)  # one of them may still hold the requested session
         self._agent = self._open(resume, source, before)
-        self._errands.along.clear()
+        self._queue.along.clear()
         self._left = [asyncio.create_task(before.close("resume" if resume else "clear"))]
         self._activity.forget_hooks()
         await self._show_session(self._agent)
@@ -207,7 +207,7 @@ class WaveApp(App[int]):
 
     async def shut_down(self) -> None:
         """Close the agent and stop all work."""
-        await self._errands.end()
+        await self._queue.end()
         if self._shell is not None:
             await self._shell.close()
         await asyncio.gather(*self._left)
@@ -293,7 +293,7 @@ class WaveApp(App[int]):
         self.notify(f"Copied {size_of(text)}.", markup=False)
 
     def go_along(self, attachment: Attachment) -> None:
-        self._errands.along.append(attachment)
+        self._queue.along.append(attachment)
 
     def use_theme(self, name: str) -> None:
         self.theme = THEMES[name]
@@ -308,11 +308,11 @@ class WaveApp(App[int]):
         if self._agent is not None:
             self._box.history.add(event.shown)
             self._conversation.follow()
-            self._errands.submit(event.shown)
+            self._queue.submit(event.shown)
 
     @property
     def busy(self) -> bool:
-        return self._errands.busy
+        return self._queue.busy
 
     @property
     def shell(self) -> UserShell:
@@ -328,7 +328,7 @@ class WaveApp(App[int]):
             self._conversation.latest(self._narration.prompt).erase()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
-        return self.run_worker(work, group="errands", exit_on_error=False)
+        return self.run_worker(work, group="work", exit_on_error=False)
 
     # ----------------------------------------------------------------------------------------------------- agent events
 
@@ -336,7 +336,7 @@ class WaveApp(App[int]):
         if self._narration is not None:
             self._happened.put_nowait((event, self._narration))
         if isinstance(event, ModelWoken):
-            self.call_later(self._errands.wake)
+            self.call_later(self._queue.wake)
         if isinstance(event, HookFinished) and event.run.failure is not None and self._agent is not None:
             changes = self._agent.project_trust.changes()
             if changes and changes != self._refused:
@@ -432,7 +432,7 @@ class WaveApp(App[int]):
         if not self._box.input.has_focus:
             self._box.input.focus()
         elif self.busy:
-            self._errands.interrupt()
+            self._queue.interrupt()
 
     def action_quit_soon(self) -> None:
         selected = self.screen.get_selected_text()
@@ -448,7 +448,7 @@ class WaveApp(App[int]):
         if self._box.text:
             self._box.put("")
         elif self.busy:
-            self._errands.interrupt()
+            self._queue.interrupt()
         self.notify("Press Ctrl-C again to quit.", timeout=SOON, markup=False)
 
     def action_next_mode(self) -> None:

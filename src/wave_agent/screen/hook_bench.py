@@ -92,18 +92,18 @@ class HookBench(HooksView):
         body = self.query_one(".body", VerticalScroll)
         body.scroll_relative(y=step * max(1, body.size.height - 1), animate=False)
 
-    # ------------------------------------------------------------------------------------------------------- one errand
+    # ------------------------------------------------------------------------------------------------ one piece of work
 
-    def _begin(self, errand: Callable[[int, HookDefinition], object]) -> None:
+    def _begin(self, action: Callable[[int, HookDefinition], object]) -> None:
         at = self.query_one(OptionList).highlighted if self._hooks else None
         if at is not None and not self._working:
             self._working = True
-            self.run_worker(partial(self._attend, at, errand), group="bench", exit_on_error=False)
+            self.run_worker(partial(self._attend, at, action), group="bench", exit_on_error=False)
 
-    async def _attend(self, at: int, errand: Callable[[int, HookDefinition], object]) -> None:
+    async def _attend(self, at: int, action: Callable[[int, HookDefinition], object]) -> None:
         self._reports[at] = []
         try:
-            work = errand(at, self._hooks[at])
+            work = action(at, self._hooks[at])
             assert asyncio.iscoroutine(work)
             await work
         except WaveError as error:

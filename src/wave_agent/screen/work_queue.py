@@ -14,7 +14,7 @@ from wave_agent.messages import ToolBlock
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
-from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.command_actions import Commands
 from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, parse, unknown
 from wave_agent.screen.dialogs import GO_ON, mode_in
 from wave_agent.screen.entries import Entry, ErrorEntry, Info, Warning_
@@ -30,7 +30,7 @@ Work = Coroutine[Any, Any, None]
 
 
 class QueueScreen(Protocol):
-    """What errands need from the screen."""
+    """What the queue needs from the screen."""
 
     @property
     def agent(self) -> Agent: ...
@@ -46,13 +46,18 @@ class QueueScreen(Protocol):
     def tell_status(self) -> None: ...
 
 
-class Errands:
+class WorkQueue:
     def __init__(
-        self, front: QueueScreen, desk: Desk, box: PromptBox, activity: Activity, start: Callable[[Work], Worker[None]]
+        self,
+        front: QueueScreen,
+        commands: Commands,
+        box: PromptBox,
+        activity: Activity,
+        start: Callable[[Work], Worker[None]],
     ) -> None:
         """`start` runs something in the background."""
         self._front = front
-        self._desk = desk
+        self._commands = commands
         self._box = box
         self._activity = activity
         self._start = start
@@ -95,7 +100,7 @@ class Errands:
             with suppress(WorkerError):
                 await self._work.wait()
 
-    # ------------------------------------------------------------------------------------------------------- one errand
+    # ------------------------------------------------------------------------------------------------ one piece of work
 
     def _begin(self, work: Work) -> None:
         self._work = self._start(self._attend(work))
@@ -196,7 +201,7 @@ class Errands:
             if line.name in PROMPTS:
                 await self._prompt(f"/{line.name}", remember="", expand=True)
                 return
-            await self._desk.run(line.name, line.arguments)
+            await self._commands.run(line.name, line.arguments)
             self._front.tell_status()
         elif line.name in self._front.custom or self._is_of_server(line.name):
             await self._typed(written)
