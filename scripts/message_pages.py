@@ -223,7 +223,7 @@ class Module:
 
 def is_code(text: str) -> bool:
     """Types, SQL, HTML and the like."""
-    return re.search(r"</|^<|^:root|^\"use strict|SELECT|CAST\(|\w \| None|\w\[\w", text) is not None
+    return re.search(r"</|^<|^:root|^\"use strict|SELECT|CAST\(|\w \| None|\w\[\w", text.strip()) is not None
 
 
 def is_sentence(text: str, least: int = 2) -> bool:

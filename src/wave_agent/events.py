@@ -10,7 +10,6 @@ StatusName: TypeAlias = Literal[
     "completed", "blocked", "stopped", "stop_limit", "max_turns", "max_cost", "error", "interrupted"
 ]
 """How a turn ended."""
-LevelName: TypeAlias = Literal["info", "warning"]
 
 
 class InnerCall(Struct, frozen=True):

@@ -337,6 +337,11 @@ def test_without_input_it_ends_at_once(project: Project) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_it_has_no_options_for_a_terminal(project: Project) -> None:
+    done = project.wave("acp", "--plain")
+    assert (done.returncode, "No such option" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(("redirection", "status"), [("<&-", 1), (">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1)])
 def test_closed_streams_are_no_trap(project: Project, redirection: str, status: int) -> None:
     ask = json.dumps({"id": 1, "method": "initialize", "params": {"protocolVersion": 1}})

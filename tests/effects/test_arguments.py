@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.strategies import texts, values
-from wave_agent.effects.arguments import argument_effects, named_hosts, named_paths
+from wave_agent.effects.argument_hosts import hosts_in
+from wave_agent.effects.argument_texts import texts_in
+from wave_agent.effects.arguments import argument_effects, named_paths
 from wave_agent.effects.calls import effects_of
 from wave_agent.effects.surroundings import Surroundings
 from wave_agent.rules.rule import Places, parse_rule
@@ -101,12 +103,12 @@ def test_other_names_do_not_match(text: str) -> None:
     ],
 )
 def test_hosts_are_found_in_any_spelling(tool_input: dict[str, Any], host: str) -> None:
-    assert host in named_hosts(tool_input)
+    assert host in hosts_in(texts_in(tool_input))
 
 
 @pytest.mark.parametrize("text", ["README.md", "a/b.py", "print(x)", "1.5", "12:30:00"])
 def test_names_and_numbers_are_no_hosts(text: str) -> None:
-    assert named_hosts({"x": text}) == ()
+    assert hosts_in(texts_in({"x": text})) == ()
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_text_for_a_running_process_of_vibe_is_judged_as_a_command() -> None:
     given = {"processId": "p", "text": "git push\n"}
     (call,) = read("vibe", "pre_tool", {"tool_name": "process.write", "tool_input": given}).calls
     assert (call.tool, call.tool_input["command"]) == ("Bash", "git push\n")
-    with pytest.raises(UnreadableError, match="no command that is text"):
+    with pytest.raises(UnreadableError, match="no command that is a string"):
         read("vibe", "pre_tool", {"tool_name": "process.write", "tool_input": {"bytesBase64": "Z2l0"}})
 
 
@@ -91,13 +91,13 @@ UNREADABLE = [
     ("claude", "PreToolUse", '{"hook_event_name": "Stop"}', "this is a Stop event"),
     ("claude", "PreToolUse", "{}", "names no tool"),
     ("claude", "PreToolUse", '{"tool_name": "Bash", "tool_input": 5}', "input is not an object"),
-    ("claude", "PreToolUse", '{"tool_name": "Bash", "tool_input": {}}', "has no command that is text"),
-    ("claude", "PreToolUse", '{"tool_name": "Bash"}', "has no command that is text"),
+    ("claude", "PreToolUse", '{"tool_name": "Bash", "tool_input": {}}', "has no command that is a string"),
+    ("claude", "PreToolUse", '{"tool_name": "Bash"}', "has no command that is a string"),
     ("claude", "PreToolUse", '{"tool_name": "Write", "tool_input": {"file_path": 5}}', "has no file_path"),
     ("claude", "PreToolUse", '{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": 5}', "cwd is not a path"),
     ("claude", "PreToolUse", '{"tool_name": "MultiEdit", "tool_input": {"file_path": "a"}}', "list of edits"),
     ("codex", "PreToolUse", '{"tool_name": "apply_patch", "tool_input": {"command": "x"}}', "patch cannot be read"),
-    ("codex", "PreToolUse", '{"tool_name": "shell", "tool_input": {"command": ["a", 1]}}', "not of text"),
+    ("codex", "PreToolUse", '{"tool_name": "shell", "tool_input": {"command": ["a", 1]}}', "not of strings"),
     ("codex", "PreToolUse", '{"tool_name": "Bash", "tool_input": {"command": "ls", "workdir": 5}}', "not a path"),
     ("kimi", "PreToolUse", '{"tool_name": "WriteFile", "tool_input": {"path": ".env", "file_path": "a"}}', "two"),
 ]

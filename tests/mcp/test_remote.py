@@ -210,12 +210,12 @@ async def test_a_helper_adds_headers_and_its_failures_are_explained(guarded: OAu
     assert text_of(await host.call(remote(url, headers_helper=helper), "whoami", {})).startswith("of-helper in ")
     for broken, why in (
         ("echo no tool >&2; exit 7", r"failed \(exit code 7\): no tool"),
-        ("echo '[1]'", "must print a JSON object with a text for each header"),
+        ("echo '[1]'", "must print a JSON object with a string for each header"),
     ):
         with pytest.raises(McpError, match=f"The headersHelper of the MCP server 'remote' {why}"):
             await host.connect(remote(url, headers_helper=broken), deadline=20)
     guarded.encoding_of_calls = "gzip"  # However small it is: it could be a bomb.
-    with pytest.raises(McpError, match="The answer is compressed, although that was not asked for"):
+    with pytest.raises(McpError, match="The answer is compressed, although that was not requested"):
         await host.call(remote(url, headers_helper=helper), "whoami", {})
     wrong = remote(url, headers={"Authorization": "Bearer wrong"})
     with pytest.raises(McpError, match=r"refused the credentials in its headers \(HTTP 401\)"):

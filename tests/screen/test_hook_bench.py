@@ -155,7 +155,7 @@ async def test_a_bare_command_is_edited_in_its_settings_and_tested_once_the_user
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("{}", "It is not in the settings any more"), ("{,}", "settings.json:1:2"), ("", "Saved")]
+    ("text", "said"), [("{}", "It is no longer in the settings"), ("{,}", "settings.json:1:2"), ("", "Saved")]
 )
 async def test_settings_that_lost_the_hook_or_cannot_be_read_are_reported(
     project: Path, tmp_path: Path, text: str, said: str
@@ -219,7 +219,7 @@ async def test_the_agent_works_on_while_the_editor_is_open(project: Path, tmp_pa
         await open_bench(on)
         await on.press("e")
         await on.until(lambda: on.app.editing)
-        on.app._errands.submit("Hi.")
+        on.app._queue.submit("Hi.")
         await on.until(lambda: len(on.model.requests) == 1 and not on.app.busy)
         (tmp_path / "go").touch()
         await on.until(lambda: not on.app.editing)

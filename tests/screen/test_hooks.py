@@ -13,8 +13,8 @@ from wave_agent.hooks import context, deny, rewrite
 from wave_agent.screen.entries import HookLine
 from wave_agent.screen.hooks_view import HooksView
 from wave_agent.screen.permission import PermissionDialog
+from wave_agent.screen.sent_prompt import MOST_WAKES
 from wave_agent.screen.trust import ChangedFiles, TrustQuestion
-from wave_agent.screen.work_queue import MOST_WAKES
 from wave_agent.testing import Reply, call
 
 GUARD: dict[str, Any] = {

@@ -17,7 +17,7 @@ from wave_agent.rules.rule import Places, parse_rule
 from wave_agent.settings.hook_entries import Issue, SettingsSource, parse_settings
 from wave_agent.settings.layers import MOST_RULES, MOST_RULES_IN_ALL, Settings, merge_settings, only_restrictions
 from wave_agent.settings.mcp_keys import MCP_SETTINGS
-from wave_agent.settings.places import DEFAULT_SOURCES, MANAGED_FILE, has_settings, read_source, settings_files
+from wave_agent.settings.places import MANAGED_FILE, has_settings, read_source
 from wave_agent.settings.values import KEYS, MCP_KEYS
 
 
@@ -407,15 +407,9 @@ def test_a_wrong_value_in_the_managed_layer_stops_the_start() -> None:
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-def test_the_files_of_the_layers(tmp_path: Path) -> None:
-    assert settings_files(tmp_path / "home", "/srv/project") == {
-        Layer.MANAGED: MANAGED_FILE,
-        Layer.USER: tmp_path / "home" / "settings.json",
-        Layer.PROJECT: Path("/srv/project/.wave/settings.json"),
-        Layer.LOCAL: Path("/srv/project/.wave/settings.local.json"),
-    }
-    assert tuple(settings_files(tmp_path, "/")) == DEFAULT_SOURCES
-    assert Path("/etc/wave/settings.json") == MANAGED_FILE
+def test_managed_settings_are_where_the_documentation_says() -> None:
+    policy = Path(__file__).parents[2] / "docs" / "policy.md"
+    assert f"`{MANAGED_FILE}` applies to every user" in policy.read_text()
 
 
 def test_a_file_that_is_not_there_is_no_layer(tmp_path: Path) -> None:

@@ -467,8 +467,8 @@ async def test_a_few_bytes_that_unpack_to_gigabytes_are_cut_at_the_limit() -> No
 @rows(
     ("encoding", "body", "why"),
     [
-        ("br", b"x", "compressed in a way that was not asked for (br)"),
-        ("gzip, gzip", b"x", "not asked for (gzip, gzip)"),
+        ("br", b"x", "compressed in a way that was not requested (br)"),
+        ("gzip, gzip", b"x", "not requested (gzip, gzip)"),
         ("gzip", b"\x1f\x8bnonsense", "The compressed page is damaged."),
     ],
 )

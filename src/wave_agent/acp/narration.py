@@ -173,7 +173,7 @@ class EditorNarration:
         return [*late, *self._updates(event)]
 
     def last(self, error: str | None) -> list[SessionUpdate]:
-        """What is left at the end of a turn. The `error` that it ended with is told by the answer to the prompt."""
+        """What is left at the end of a turn. The answer to the prompt has the `error` that it ended with."""
         if self._held is not None and self._held.content == error:
             self._held = None
         return self._release()

@@ -247,7 +247,7 @@ class EditorSession:
                 if made is not None and not is_gone:
                     await self._editor.update(self.id, made)
             except EditorGoneError:
-                is_gone = True  # the session is closed elsewhere; until then, nobody waits in vain
+                is_gone = True  # the session is closed elsewhere; until then, others still wait for the queue to empty
             finally:
                 self._updates.task_done()
 

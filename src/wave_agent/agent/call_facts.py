@@ -116,7 +116,7 @@ class CallExaminer:
             changed_by_git,
             meddles,
         )
-        from wave_agent.system.trusted_git import find_git
+        from wave_agent.system.trusted_git import find_git  # lazy, for the same reason
 
         protected = self._authority.protected
         return await asyncio.to_thread(

@@ -1,4 +1,4 @@
-"""Skills for the model: a list of what there is, and the tool that loads one. Loaded only if there are any."""
+"""Skills for the model: a list of them, and the tool that loads one. Loaded only if there are any."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

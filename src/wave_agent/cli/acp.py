@@ -17,7 +17,7 @@ from wave_agent.text import strip_controls
 
 EXTRA_MISSING = "Editors need the extra: pip install 'wave-agent[acp]'"
 NOT_HERE = frozenset(
-    {"prompt", "output_format", "cwd", "no_hooks", "go_on", "resume", "debug_topics", "version", "help"}
+    {"prompt", "output_format", "cwd", "no_hooks", "go_on", "resume", "plain", "debug_topics", "version", "help"}
 )
 """Options of `wave` that the editor decides, or that need a terminal."""
 
@@ -53,7 +53,7 @@ acp = click.Command(
     params=[one for one in wave.params if one.name not in NOT_HERE],
     help="""Work in an editor, over the Agent Client Protocol
 
-    Your editor starts this, as it would a language server: it speaks to it on stdin and stdout. Needs the extra:
+    Your editor starts this like a language server, and talks to it over stdin and stdout. Needs the extra:
     pip install 'wave-agent[acp]'. In Zed's settings.json:
 
     \b

@@ -17,7 +17,7 @@ from wave_agent.workshop.doctor import CheckedSession, CheckResult, examine
 @cwd_option
 @click.option("--model", metavar="NAME", help="The model to use (WAVE_MODEL).")
 @click.option("--base-url", metavar="URL", help="The endpoint (WAVE_BASE_URL).")
-@click.option("--api", metavar="API", type=click.Choice(APIS), help="What the endpoint speaks (WAVE_API).")
+@click.option("--api", metavar="API", type=click.Choice(APIS), help="The endpoint's API (WAVE_API).")
 @json_option
 def doctor(cwd: str | None, model: str | None, base_url: str | None, api: str | None, as_json: bool) -> int:
     """Check settings, hooks, sandbox, telemetry, endpoint and model

@@ -87,7 +87,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, self.sources[name].summary) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
+        from click.shell_completion import CompletionItem  # lazy: only when Tab is pressed
 
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=self.sources[name].summary) for name in names]
@@ -188,8 +188,8 @@ def load(source: CommandSource) -> click.Command:
     "--api",
     metavar="API",
     type=click.Choice(["openai-chat", "openai-responses", "anthropic"]),
-    help="What the endpoint speaks: openai-chat, openai-responses or anthropic (WAVE_API). Default: what its URL or "
-    "the server says.",
+    help="The endpoint's API: openai-chat, openai-responses or anthropic (WAVE_API). Default: detected from its URL, "
+    "or by asking the server.",
 )
 @click.option("--settings", multiple=True, metavar="FILE", help="Load an extra settings file, on top of all others.")
 @click.option(
@@ -235,9 +235,9 @@ def load(source: CommandSource) -> click.Command:
     "--plugin-dir", "plugins", multiple=True, metavar="DIR", help="Also run this plugin's hooks (hooks/hooks.json)."
 )
 @click.option(
-    "--mcp-config", multiple=True, metavar="FILE", help="Also use the MCP servers in FILE, or in a JSON text."
+    "--mcp-config", multiple=True, metavar="FILE", help="Also use the MCP servers in FILE, or in a JSON string."
 )
-@click.option("--strict-mcp-config", is_flag=True, help="Use no MCP servers but those of --mcp-config.")
+@click.option("--strict-mcp-config", is_flag=True, help="Use only the MCP servers of --mcp-config.")
 @click.option("--strict-hooks", is_flag=True, help="Block on every hook failure: no hook may fail open.")
 @click.option(
     "--sandbox", is_flag=True, help="Run commands in a sandbox: writes only in the project, no network (Linux)."
@@ -247,7 +247,7 @@ def load(source: CommandSource) -> click.Command:
 @click.option(
     "--plain",
     is_flag=True,
-    help="Lines of text instead of the full screen, as for screen readers. Also chosen by TERM=dumb.",
+    help="Use lines of text instead of the full screen, for screen readers. Also on if TERM=dumb.",
 )
 @click.option("--debug", "debug_topics", multiple=True, type=click.Choice(["hooks"]), help="Log every hook run.")
 @click.pass_context

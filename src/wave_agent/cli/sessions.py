@@ -140,10 +140,10 @@ def export(cwd: str | None, session_id: str, output: str | None, show_secrets: b
 @json_option
 @click.pass_obj
 def upload(cwd: str | None, as_json: bool) -> int:
-    """Send the sessions that wait to be uploaded, now.
+    """Upload the sessions that are still waiting.
 
-    They are sent in the background anyway, when a session starts or ends; this shows what comes of it. The setting
-    `sessions.upload` says where to. Exit status: 0 nothing waits any more, 1 something does, 2 usage.
+    The background upload does the same when a session starts or ends; this waits for it and prints the result. The
+    setting `sessions.upload` is the destination. Exit status: 0 all sent, 1 some still waiting, 2 usage.
     """
     from wave_agent.sessions.outbox import TOKEN, waiting  # lazy: few sessions are collected
     from wave_agent.sessions.uploads import UploadError, send_all

@@ -40,7 +40,7 @@ PATIENCE = 180.0
 @click.command()
 @click.option("--base-url", metavar="URL", help="The server, such as http://127.0.0.1:11434/v1.")
 @click.option("--model", metavar="NAME", help="The model.")
-@click.option("--api", type=click.Choice(APIS), help="The API that the server speaks, if its URL does not tell.")
+@click.option("--api", type=click.Choice(APIS), help="The server's API, if its URL does not show it.")
 @click.option("--api-key-stdin", is_flag=True, help="Read the server's key from stdin and store it.")
 @click.option("--no-check", is_flag=True, help="Do not try the model.")
 @click.option("--forget", metavar="URL", help="Forget the key that is stored for this server, and do nothing else.")
@@ -65,7 +65,7 @@ def setup(*, api_key_stdin: bool, no_check: bool, forget: str | None, **given: A
     require_no_agent(os.environ, "wave setup")
     if forget is not None:
         if api_key_stdin or no_check or any(given[name] for name in ("base_url", "model", "api")):
-            raise click.UsageError("--forget is used alone.")
+            raise click.UsageError("--forget cannot be combined with other options.")
         return _forget(forget)
     return run_setup(SetupFlags(**given, check=not no_check, key=key_from_stdin() if api_key_stdin else None))
 

@@ -50,11 +50,6 @@ def named_paths(
     return ArgumentPaths.of(read_texts(texts), bases, home, is_there, complete=texts.complete)
 
 
-def named_hosts(tool_input: Mapping[str, Any]) -> tuple[str, ...]:
-    """See `hosts_in`."""
-    return hosts_in(texts_in(tool_input))
-
-
 def _origins(named: ArgumentPaths, below: Mapping[str, str]) -> Iterable[PathOrigin]:
     """`below` has patterns, each with the path that it comes from."""
     escaped = {escape(path): found for path, found in named.paths.items()}

@@ -219,7 +219,7 @@ def _translated(row: ToolRow, tool: str, given: Mapping[str, Any], directory: st
         found["command"] = _joined(cast(list[Any], found["command"]))
     for field in NEEDED.get(row.name, ()):
         if not isinstance(found.get(field), str):
-            raise UnreadableError(f"{tool} has no {field} that is text")
+            raise UnreadableError(f"{tool} has no {field} that is a string")
     there = found.get(row.directory) if row.directory else None
     if there is not None and (not isinstance(there, str) or "\0" in there):
         raise UnreadableError(f"the {row.directory} of {tool} is not a path")
@@ -248,7 +248,7 @@ _EDIT = ("old_string", "new_string")
 
 def _joined(words: Sequence[Any]) -> str:
     if not all(isinstance(word, str) for word in words):
-        raise UnreadableError("command is a list, but not of text")
+        raise UnreadableError("command is a list, but not of strings")
     return shlex.join(words)
 
 

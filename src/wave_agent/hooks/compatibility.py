@@ -117,7 +117,7 @@ COLUMNS = (
         "`continueOnBlock` of `prompt` hooks, if not set",
         _always,
         lambda row: (
-            "true: the model gets the objection and goes on"
+            "true: the model gets the objection and continues"
             if row.continues_on_block
             else "false: an objection before or after a call also ends the turn"
         ),

@@ -408,7 +408,7 @@ class McpSession:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         self._notify(
             f'The MCP server "{known.server.name}" has changed what it offers: {", ".join(names[:_NAMED])}{more}. The '
-            f"model does not get it until you have looked: wave mcp trust {known.server.name}"
+            f"model does not get it until you review it: wave mcp trust {known.server.name}"
         )
 
     def _status(self, known: _Known) -> ServerStatus:

@@ -377,7 +377,7 @@ class ModelClient:
         return RequestFailure(reason, again=again, advice=hint, status=status, wait=wait)
 
     def _new_transport(self) -> "Transport":
-        from wave_agent.http.transport import Transport
+        from wave_agent.http.transport import Transport  # lazy: not every session asks a model over HTTP
 
         headers = {
             "User-Agent": "wave-agent",

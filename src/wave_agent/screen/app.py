@@ -18,7 +18,7 @@ from textual.worker import Worker
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.expansion import user_commands
 from wave_agent.agent.surroundings import git_branch
-from wave_agent.errors import SettingsError, UntrustedHooksError, WaveError
+from wave_agent.errors import SettingsError, WaveError
 from wave_agent.events import Event, HookFinished, HookRun, ModelWoken
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
 from wave_agent.screen.activity import Activity
@@ -26,18 +26,19 @@ from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.changes import change_of
 from wave_agent.screen.clipboard import hand_over
-from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.command_actions import Commands
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
-from wave_agent.screen.dialogs import ACCEPT, KEEP, KEEP_CHANGE, TRUST, WITHOUT, meaning_of, rules_in
+from wave_agent.screen.dialogs import ACCEPT, KEEP_CHANGE, meaning_of, rules_in
 from wave_agent.screen.entries import Entry, Info, Warning_
 from wave_agent.screen.file_index import FileIndex
 from wave_agent.screen.history import History
 from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
-from wave_agent.screen.mcp_view import mentionable, target_of
+from wave_agent.screen.mcp_view import mentionable
 from wave_agent.screen.narration import Narration
+from wave_agent.screen.opening import Opening
 from wave_agent.screen.permission import PermissionDialog, RestoreDialog
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
@@ -48,14 +49,12 @@ from wave_agent.screen.sizes import size_of
 from wave_agent.screen.status import StatusFacts, StatusLine, short_directory
 from wave_agent.screen.theme import DARK, LIGHT, THEMES, VARIABLES, Preference
 from wave_agent.screen.trust import ChangedFiles, TrustQuestion
-from wave_agent.screen.work_queue import Errands
+from wave_agent.screen.work_queue import WorkQueue
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.unused_hooks import unused_hooks_notice
-from wave_agent.text import reveal
 
 if TYPE_CHECKING:
-    from wave_agent.mcp.servers import WaitingServer
     from wave_agent.mcp.values import Elicitation, ElicitationAnswer
 
 MODES = (PermissionMode.DEFAULT, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
@@ -96,11 +95,9 @@ class WaveApp(App[int]):
         self._environment = environment
         self._every_hook = every_hook
         self._preference = Preference(agents.home)
-        self._desk = Desk(self, self._preference)
+        self._commands = Commands(self, self._preference)
         self._agent: Agent | None = None
-        self._untrusted: tuple[str, ...] = ()
-        self._alarms: tuple[str, ...] = ()
-        self._servers: tuple[WaitingServer, ...] = ()
+        self._opening = Opening(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
@@ -116,21 +113,17 @@ class WaveApp(App[int]):
         self._conversation = Conversation()
         self._activity = Activity()
         self._status = StatusLine()
-        self._errands = Errands(self, self._desk, self._box, self._activity, self._start)
+        self._queue = WorkQueue(self, self._commands, self._box, self._activity, self._start)
 
     # ---------------------------------------------------------------------------------------------- opening and closing
 
     def prepare(self) -> None:
         """Create the first agent before drawing anything, so that errors appear in the plain terminal."""
-        extensions = self._agents.untrusted_extensions()
-        self._servers = self._agents.waiting_servers()
-        try:
-            self._agent = self._open(self._agents.first)
-        except UntrustedHooksError as error:
-            self._untrusted, self._alarms = error.hooks, error.alarms
-        if (extensions or self._servers) and self._agent is not None:
-            self._left.append(asyncio.ensure_future(self._agent.close()))
-            self._agent = None
+        agent = self._opening.begin()
+        if agent is None or not self._opening.asks:
+            self._agent = agent
+        else:
+            self._left.append(asyncio.ensure_future(agent.close()))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return VARIABLES
@@ -156,25 +149,14 @@ class WaveApp(App[int]):
         self.set_interval(1.0, self._use_pause)
 
     async def _ask_for_trust(self) -> None:
-        looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
-        extensions = self._agents.untrusted_extensions()
-        servers = [
-            reveal(f"{one.server.name}: {target_of(one.server)} ({'; '.join(filter(None, (one.why, one.files)))})")
-            for one in self._servers
-        ]
-        question = TrustQuestion(self._agents.project, self._untrusted, extensions, self._alarms, servers)
-        answer = await self.ask(question)
-        if answer not in (TRUST, KEEP, WITHOUT):
-            self.leave()
-            return
+        answer = await self.ask(TrustQuestion(self._opening.dialog()))
         try:
-            if answer == KEEP:
-                self._agents.keep(looked_at, self._servers)
-            else:
-                self._agents.trust() if answer == TRUST else self._agents.distrust()
-            self._agent = self._open(self._agents.first)
+            self._agent = self._opening.finish(answer)
         except WaveError as error:
             self.exit(1, message=f"wave: {error}")
+            return
+        if self._agent is None:
+            self.leave()
             return
         await self._show_session(self._agent)
 
@@ -216,7 +198,7 @@ class WaveApp(App[int]):
         before = self.agent
         await asyncio.gather(*self._left)  # one of them may still hold the requested session
         self._agent = self._open(resume, source, before)
-        self._errands.along.clear()
+        self._queue.along.clear()
         self._left = [asyncio.create_task(before.close("resume" if resume else "clear"))]
         self._activity.forget_hooks()
         await self._show_session(self._agent)
@@ -225,7 +207,7 @@ class WaveApp(App[int]):
 
     async def shut_down(self) -> None:
         """Close the agent and stop all work."""
-        await self._errands.end()
+        await self._queue.end()
         if self._shell is not None:
             await self._shell.close()
         await asyncio.gather(*self._left)
@@ -311,7 +293,7 @@ class WaveApp(App[int]):
         self.notify(f"Copied {size_of(text)}.", markup=False)
 
     def go_along(self, attachment: Attachment) -> None:
-        self._errands.along.append(attachment)
+        self._queue.along.append(attachment)
 
     def use_theme(self, name: str) -> None:
         self.theme = THEMES[name]
@@ -326,11 +308,11 @@ class WaveApp(App[int]):
         if self._agent is not None:
             self._box.history.add(event.shown)
             self._conversation.follow()
-            self._errands.submit(event.shown)
+            self._queue.submit(event.shown)
 
     @property
     def busy(self) -> bool:
-        return self._errands.busy
+        return self._queue.busy
 
     @property
     def shell(self) -> UserShell:
@@ -346,7 +328,7 @@ class WaveApp(App[int]):
             self._conversation.latest(self._narration.prompt).erase()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
-        return self.run_worker(work, group="errands", exit_on_error=False)
+        return self.run_worker(work, group="work", exit_on_error=False)
 
     # ----------------------------------------------------------------------------------------------------- agent events
 
@@ -354,7 +336,7 @@ class WaveApp(App[int]):
         if self._narration is not None:
             self._happened.put_nowait((event, self._narration))
         if isinstance(event, ModelWoken):
-            self.call_later(self._errands.wake)
+            self.call_later(self._queue.wake)
         if isinstance(event, HookFinished) and event.run.failure is not None and self._agent is not None:
             changes = self._agent.project_trust.changes()
             if changes and changes != self._refused:
@@ -450,7 +432,7 @@ class WaveApp(App[int]):
         if not self._box.input.has_focus:
             self._box.input.focus()
         elif self.busy:
-            self._errands.interrupt()
+            self._queue.interrupt()
 
     def action_quit_soon(self) -> None:
         selected = self.screen.get_selected_text()
@@ -466,7 +448,7 @@ class WaveApp(App[int]):
         if self._box.text:
             self._box.put("")
         elif self.busy:
-            self._errands.interrupt()
+            self._queue.interrupt()
         self.notify("Press Ctrl-C again to quit.", timeout=SOON, markup=False)
 
     def action_next_mode(self) -> None:

@@ -1,7 +1,6 @@
 """The screen's slash commands. Each is the method with its name; `commands.COMMANDS` describes them."""
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ from wave_agent.errors import WaveError
 from wave_agent.events import HookRun
 from wave_agent.rules.rule import Rule
 from wave_agent.screen.agents import Agents
-from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.attachments import Attachment, attachment_of
 from wave_agent.screen.clipboard import code_blocks, last_answer
 from wave_agent.screen.commands import COMMANDS, meaning_of
 from wave_agent.screen.cost import cost_lines
@@ -23,19 +22,16 @@ from wave_agent.screen.hooks_view import HooksView, defined, happened
 from wave_agent.screen.keys import KEYS
 from wave_agent.screen.mcp_view import OFFER, ToolsQuestion, server_row
 from wave_agent.screen.question import Question
+from wave_agent.screen.saved_sessions import LISTED, export, first_prompt, latest_sessions, when
 from wave_agent.screen.theme import THEMES, Preference
-from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions, transcript_ids
-from wave_agent.sessions.masking import masked
+from wave_agent.sessions.index import find_session, transcript_ids
 from wave_agent.sessions.transcript import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.places import ExtensionKind
-from wave_agent.text import one_line
 from wave_agent.tools.task import BUILT_IN
 
 _NO_SKILLS = "None. Put a skill into .wave/skills/NAME/SKILL.md, a command into .wave/commands/NAME.md."
 _AGENTS = "Agents of this session. Your own go into .wave/agents/NAME.md. Esc closes"
-_LISTED = 50
-"""Sessions in a list."""
 
 
 class CommandScreen(Protocol):
@@ -64,7 +60,7 @@ class CommandScreen(Protocol):
     def leave(self) -> None: ...
 
 
-class Desk:
+class Commands:
     def __init__(self, front: CommandScreen, preference: Preference) -> None:
         self._front = front
         self._preference = preference
@@ -176,9 +172,9 @@ class Desk:
         await self._front.view(HooksView(_AGENTS, rows, ""))
 
     async def do_sessions(self, _arguments: str) -> None:
-        found = await self._sessions()
-        lines = [f"  {session.session_id}  {_when(session)}  {_prompt(session)}" for session in found[:_LISTED]]
-        if len(found) > _LISTED:
+        found = await latest_sessions(self._front.agent)
+        lines = [f"  {session.session_id}  {when(session)}  {first_prompt(session)}" for session in found[:LISTED]]
+        if len(found) > LISTED:
             lines.append("  and more: wave sessions --limit 0 lists all")
         await self._tell("Sessions of this project; continue one with /resume", *lines or ["  none yet"])
 
@@ -233,17 +229,10 @@ class Desk:
             await self._front.copy(text)
 
     async def do_export(self, arguments: str) -> None:
-        agent = self._front.agent
-        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.cwd)
-        text = as_markdown(masked(tuple(agent.messages)), f"Session {agent.session_id}")
         try:
-            await asyncio.to_thread(_write_new, file, text)
-        except FileExistsError:
-            await self._warn(f"{file} already exists; choose another name: /export FILE")
-        except OSError as error:
-            await self._warn(f"{file} cannot be written: {error.strerror}")
-        else:
-            await self._tell(f"Wrote {file}.")
+            await self._tell(f"Wrote {await export(self._front.agent, arguments)}.")
+        except WaveError as error:
+            await self._warn(str(error))
 
     async def do_theme(self, arguments: str) -> None:
         if arguments in THEMES:
@@ -256,13 +245,11 @@ class Desk:
 
     async def do_undo(self, _arguments: str) -> None:
         taken = await self._front.agent.undo()
-        lines = [f"reverted: {path}" for path in taken.restored]
-        lines += [f"removed new file: {path}" for path in taken.removed]
         for path, why in taken.refused.items():
             await self._warn(f"{path} was not reverted: {why}.")
-        if lines:
-            await self._tell(*lines)
-            self._front.go_along(Attachment("undo", "file changes undone", "\n".join(lines)))
+        if undone := attachment_of(taken):
+            await self._tell(undone.text)
+            self._front.go_along(undone)
         elif not taken.refused:
             await self._tell(
                 "No changes to files to undo. Files outside the project, and those that git ignores, are only covered "
@@ -272,27 +259,6 @@ class Desk:
     async def do_exit(self, _arguments: str) -> None:
         self._front.leave()
 
-    async def _sessions(self) -> list[SessionSummary]:
-        agent = self._front.agent
-        return await asyncio.to_thread(list_sessions, agent.home, agent.project, _LISTED + 1)
-
-
-def _absolute(path: str, project: str) -> str:
-    return os.path.join(project, os.path.expanduser(path))
-
-
-def _write_new(file: str, text: str) -> None:
-    with open(file, "x", encoding="utf-8", errors="replace") as opened:
-        opened.write(text)
-
 
 def _rules(rules: tuple[Rule, ...]) -> str:
     return ", ".join(rule.text for rule in rules) or "–"
-
-
-def _when(session: SessionSummary) -> str:
-    return session.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _prompt(session: SessionSummary) -> str:
-    return one_line(session.first_prompt, 60) or "(no prompt)"

@@ -16,7 +16,7 @@ from wave_agent.text import one_line
 from wave_agent.workshop.doctor import CheckResult
 
 Examination = Callable[[Callable[[str], None]], AsyncIterator[CheckResult]]
-"""The results of all checks. What it is given is told what is checked next."""
+"""The results of all checks. The argument is called with what is checked next."""
 LOOKS = {
     "failed": ("✗", "$text-error"),
     "warning": ("!", "$text-warning"),

@@ -92,18 +92,18 @@ class HookBench(HooksView):
         body = self.query_one(".body", VerticalScroll)
         body.scroll_relative(y=step * max(1, body.size.height - 1), animate=False)
 
-    # ------------------------------------------------------------------------------------------------------- one errand
+    # ------------------------------------------------------------------------------------------------ one piece of work
 
-    def _begin(self, errand: Callable[[int, HookDefinition], object]) -> None:
+    def _begin(self, action: Callable[[int, HookDefinition], object]) -> None:
         at = self.query_one(OptionList).highlighted if self._hooks else None
         if at is not None and not self._working:
             self._working = True
-            self.run_worker(partial(self._attend, at, errand), group="bench", exit_on_error=False)
+            self.run_worker(partial(self._attend, at, action), group="bench", exit_on_error=False)
 
-    async def _attend(self, at: int, errand: Callable[[int, HookDefinition], object]) -> None:
+    async def _attend(self, at: int, action: Callable[[int, HookDefinition], object]) -> None:
         self._reports[at] = []
         try:
-            work = errand(at, self._hooks[at])
+            work = action(at, self._hooks[at])
             assert asyncio.iscoroutine(work)
             await work
         except WaveError as error:
@@ -191,7 +191,7 @@ class HookBench(HooksView):
         """The hook as the settings define it now, and whether that differs from what the session runs."""
         now = same_hook(hook, foundation.settings.hooks.hooks)
         if now is None and os.path.isfile(hook.source):
-            self._add(at, plain("It is not in the settings any more; this session goes on with it.", "$text-warning"))
+            self._add(at, plain("It is no longer in the settings; this session keeps it.", "$text-warning"))
             return None, False
         if now is None or is_same(hook, now):
             return hook, False
@@ -244,7 +244,7 @@ class RunOnce(Question):
             plain("This command would run on your machine, with your permissions, on a sample event:"),
             plain(f"  {hook.event}: {' '.join([hook.shown_command, *(hook.args or ())])}"),
             plain(""),
-            plain("The session goes on with the hooks that it began with."),
+            plain("This session keeps the hooks it started with."),
         ]
         choices = (Choice(LEAVE, "Do not run it", "n"), Choice(RUN, "Run it once, to test it", "y"))
         super().__init__("Test the changed hook?", Content("\n").join(lines), choices)

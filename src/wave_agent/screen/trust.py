@@ -1,23 +1,15 @@
 """The trust question, shown when an untrusted project is opened, and the one about hooks that change later."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from wave_agent.screen.dialogs import changed_files_dialog, trust_dialog
+from wave_agent.screen.dialogs import Dialog, changed_files_dialog
 from wave_agent.screen.question import Question, content_of
 
 
 class TrustQuestion(Question):
     """Answers one of the four; None quits."""
 
-    def __init__(
-        self,
-        project: str,
-        hooks: Sequence[str],
-        extensions: Sequence[str],
-        alarms: Sequence[str] = (),
-        servers: Sequence[str] = (),
-    ) -> None:
-        dialog = trust_dialog(project, hooks, extensions, alarms, servers)
+    def __init__(self, dialog: Dialog) -> None:
         super().__init__(dialog.title, content_of(dialog), dialog.choices)
 
 

@@ -10,28 +10,27 @@ from textual.worker import Worker, WorkerError
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.result import Result
 from wave_agent.errors import WaveError
-from wave_agent.messages import TextBlock, ToolBlock
+from wave_agent.messages import ToolBlock
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
-from wave_agent.screen.command_actions import Desk
+from wave_agent.screen.command_actions import Commands
 from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, line_to_remember, parse, unknown
 from wave_agent.screen.dialogs import GO_ON, mode_in
 from wave_agent.screen.entries import Entry, ErrorEntry, Info, Warning_
 from wave_agent.screen.plan import PlanQuestion
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
+from wave_agent.screen.sent_prompt import MOST_WAKES, send_prompt
 from wave_agent.screen.shell import UserShell
 from wave_agent.screen.tool_card import ToolCard
 from wave_agent.settings.extensions import ExtensionFile
 
 Work = Coroutine[Any, Any, None]
-MOST_WAKES = 8
-"""Turns that background hooks may start between two prompts of the user."""
 
 
 class QueueScreen(Protocol):
-    """What errands need from the screen."""
+    """What the queue needs from the screen."""
 
     @property
     def agent(self) -> Agent: ...
@@ -47,13 +46,18 @@ class QueueScreen(Protocol):
     def tell_status(self) -> None: ...
 
 
-class Errands:
+class WorkQueue:
     def __init__(
-        self, front: QueueScreen, desk: Desk, box: PromptBox, activity: Activity, start: Callable[[Work], Worker[None]]
+        self,
+        front: QueueScreen,
+        commands: Commands,
+        box: PromptBox,
+        activity: Activity,
+        start: Callable[[Work], Worker[None]],
     ) -> None:
         """`start` runs something in the background."""
         self._front = front
-        self._desk = desk
+        self._commands = commands
         self._box = box
         self._activity = activity
         self._start = start
@@ -96,7 +100,7 @@ class Errands:
             with suppress(WorkerError):
                 await self._work.wait()
 
-    # ------------------------------------------------------------------------------------------------------- one errand
+    # ------------------------------------------------------------------------------------------------ one piece of work
 
     def _begin(self, work: Work) -> None:
         self._work = self._start(self._attend(work))
@@ -155,8 +159,6 @@ class Errands:
 
         Empty if the user did not type it.
         """
-        agent, before = self._front.agent, len(self._front.agent.messages)
-        planning = agent.permission_mode == PermissionMode.PLAN
         along, self.along = self.along, []
         self._activity.begin("Working")
         self._front.tell_status()
@@ -165,17 +167,16 @@ class Errands:
         def complete(prompt: str) -> str:
             return attach(self._box.pastes.unfold(prompt) if expand else prompt, along)
 
-        result = await agent.send_message(text if expand else complete(text), expand=expand, complete=complete)
+        sent = await send_prompt(self._front.agent, text, complete, expand=expand)
         await self._front.all_told()
-        blocks = [block for message in agent.messages[before:] for block in message.blocks]
-        if any(isinstance(block, TextBlock) and block.source == "user" for block in blocks):
+        if sent.was_accepted:
             if remember:
                 self._box.history.write(remember)
         else:
             self._front.erase_prompt()
             self.along = along + self.along
-        self._rest_after(result)
-        if planning and result.status == "completed" and result.text:
+        self._rest_after(sent.result)
+        if sent.has_plan:
             await self._offer_plan()
 
     async def _offer_plan(self) -> None:
@@ -200,7 +201,7 @@ class Errands:
             if line.name in PROMPTS:
                 await self._prompt(f"/{line.name}", remember="", expand=True)
                 return
-            await self._desk.run(line.name, line.arguments)
+            await self._commands.run(line.name, line.arguments)
             self._front.tell_status()
         elif line.name in self._front.custom or self._is_of_server(line.name):
             await self._typed(written)

@@ -41,17 +41,6 @@ LARGEST_FILE = 4 << 20
 """Bytes of a settings file."""
 
 
-def settings_files(home: Path, project_dir: str) -> Mapping[Layer, Path]:
-    """The settings file of each layer."""
-    project = Path(project_dir) / ".wave"
-    return {
-        Layer.MANAGED: MANAGED_FILE,
-        Layer.USER: home / "settings.json",
-        Layer.PROJECT: project / "settings.json",
-        Layer.LOCAL: project / "settings.local.json",
-    }
-
-
 class LayerFile(Struct, frozen=True):
     """A file that may contain settings of a project."""
 

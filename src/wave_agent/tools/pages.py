@@ -247,7 +247,7 @@ def _expander(encoding: str) -> Callable[[bytes, int], bytes]:
     if name in ("", "identity"):
         return lambda data, most: data[:most]
     if name not in ("gzip", "x-gzip", "deflate"):
-        raise FetchError(f"The page is compressed in a way that was not asked for ({one_line(name, 40)}).")
+        raise FetchError(f"The page is compressed in a way that was not requested ({one_line(name, 40)}).")
     return _Inflating().expand
 
 

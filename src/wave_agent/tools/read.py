@@ -159,7 +159,7 @@ async def _image(picture: "Picture", path: str, data: bytes, context: ToolContex
             "tesseract), or ask the user what it shows. If the model does accept images, the user can set "
             "models.NAME.images to true in the settings."
         )
-    from wave_agent.tools.images import LARGEST, WIDEST
+    from wave_agent.tools.images import LARGEST, WIDEST  # lazy: few calls read an image
 
     window = context.window()
     smaller = "Make a smaller copy with Bash, such as `convert FILE -resize 1024x1024 COPY.png`, and Read that."

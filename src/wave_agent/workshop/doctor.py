@@ -62,7 +62,7 @@ class CheckedSession(Struct, frozen=True, kw_only=True):
 
 
 async def examine(session: CheckedSession, begin: Callable[[str], None] = lambda _: None) -> AsyncIterator[CheckResult]:
-    """The results in the order of the checks. `begin` is told what is checked next."""
+    """The results in the order of the checks. `begin` is called with what is checked next."""
     begin("settings")
     base = session.choice.in_environment(os.environ)
     try:

@@ -82,7 +82,7 @@ def test_a_directory_with_the_name_of_a_file(guarded: Guarded) -> None:
     assert done["vendor/b"] == RestoredFile(path=str(guarded.root / "vendor/b"), outcome="restored")
     for name in (".env", "vendor/link"):
         if done[name].outcome == "refused":  # only a file can be moved to another file system
-            assert done[name].why == "something that is not a file has its name"
+            assert done[name].why == "its name is now that of something that is not a file"
             guarded.sh(f"rm -r {name}")
             guarded.before.pop(str(guarded.root / name))
         else:

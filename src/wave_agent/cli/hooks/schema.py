@@ -51,7 +51,7 @@ def schema(what: str, event: str | None, *, as_json: bool, install: bool, cwd: s
             raise click.UsageError("--install is for the schema of settings, and prints no schema.")
         return _install(cwd, **given)
     if cwd is not None or any(given.values()):
-        raise click.UsageError("--user, --dry-run, --yes and --cwd go with --install.")
+        raise click.UsageError("--user, --dry-run, --yes and --cwd need --install.")
     click.echo(json.dumps(_schema(what, event), indent=None if as_json else 2))
     return 0
 

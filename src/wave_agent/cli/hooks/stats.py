@@ -40,8 +40,8 @@ _SHOWN = 1000
 @click.command()
 @scope_options
 @click.option("--check", is_flag=True, help="Exit status 1 if a hook is slow, flaky or failing.")
-@click.option("--sql", metavar="QUERY", help="Ask in SQL, about the tables sessions, hook_runs and tool_calls.")
-@click.option("--question", type=click.Choice([*QUESTIONS]), help="Ask a question that is there already.")
+@click.option("--sql", metavar="QUERY", help="Query the tables sessions, hook_runs and tool_calls.")
+@click.option("--question", type=click.Choice([*QUESTIONS]), help="Run a built-in query.")
 @secrets_option
 @json_option
 def stats(

@@ -64,7 +64,7 @@ class TestOptions(Struct, frozen=True, kw_only=True):
 @click.option("--prompt", metavar="TEXT", help="The user's prompt.")
 @click.option("--payload", metavar="FILE", help="Read the hook's stdin fields from a JSON file; - is stdin.")
 @click.option("--hook", metavar="NAME", help="Run only the hook with this name.")
-@click.option("--answer", metavar="JSON", help='What a model answers to prompt hooks: {"ok": false, "reason": "…"}.')
+@click.option("--answer", metavar="JSON", help='Use this as the answer to prompt hooks: {"ok": false, "reason": "…"}.')
 @click.option("--ask", is_flag=True, help="Let prompt hooks ask their model. It costs tokens.")
 @click.option("--expect", type=click.Choice(WORDS), help="Exit with status 1 on any other outcome.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Run up to N cases in parallel.")
@@ -109,16 +109,8 @@ def test(
     trusted, 2 usage.
     """
     flags = TestOptions(**asked)
-    are_files = [one.endswith(SUFFIXES) for one in what]
-    for one in what:
-        if not one.endswith(SUFFIXES) and (os.path.exists(one) or "/" in one):
-            endings = ", ".join(SUFFIXES)
-            if os.path.isdir(one):
-                raise click.UsageError(f"{one} is a directory; name the files of cases in it, which end in {endings}.")
-            raise click.UsageError(f"{one} is not a file of cases; these end in {endings}.")
-    if not all(are_files) and (len(what) > 1 or any(are_files)):
-        raise click.UsageError(f"Expected one event, or files ending in {', '.join(SUFFIXES)}.")
-    if are_files[0] and flags.anything:
+    are_files = _are_files(what)
+    if are_files and flags.anything:
         raise click.UsageError("Case files define their own events and expectations.")
     options = Options(
         workdir=cwd,
@@ -128,12 +120,12 @@ def test(
         permission_mode=permission_mode,
     )
     try:
-        if not are_files[0]:
+        if not are_files:
             event_named(what[0])  # reports an unknown event before checking trust
         try:
             foundation = lay_foundation(options, os.environ)
         except UntrustedHooksError:
-            if are_files[0]:  # a mistake there is reported before checking trust, too
+            if are_files:  # a mistake there is reported before checking trust, too
                 _check_files(what, SourceChoice(overlays=settings, trust=True), cwd)
             raise
         for notice in foundation.notices:
@@ -146,13 +138,27 @@ def test(
                 open_thinker=lambda: _thinker(foundation, Path(outputs)) if ask else NoThinker(_NOT_ASKED),
             )
             bench = replace(bench, hooks=read_as(bench.hooks, dialect))
-            if are_files[0]:
+            if are_files:
                 return servers.run(lambda: _test_files(what, bench, jobs, as_json=as_json))
             return servers.run(lambda: _test_event(what[0], flags, bench, as_json=as_json))
     except SubjectError as error:
         raise click.UsageError(f"{error}.") from None
     except CaseFileError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _are_files(what: Sequence[str]) -> bool:
+    """Whether these are files of cases, or one event."""
+    endings = ", ".join(SUFFIXES)
+    for one in what:
+        if not one.endswith(SUFFIXES) and (os.path.exists(one) or "/" in one):
+            if os.path.isdir(one):
+                raise click.UsageError(f"{one} is a directory; name the files of cases in it, which end in {endings}.")
+            raise click.UsageError(f"{one} is not a file of cases; these end in {endings}.")
+    files = [one for one in what if one.endswith(SUFFIXES)]
+    if len(what) > 1 and len(files) < len(what):
+        raise click.UsageError(f"Expected one event, or files ending in {endings}.")
+    return bool(files)
 
 
 _NOT_ASKED = 'no model is asked here; give an answer (--answer, or "answer" in a case), or use --ask'

@@ -95,7 +95,7 @@ def add(
     read = _check(name, entry, target)
     if name in target.servers and not force:
         place = f"{target.file}:{target.lines[name]}"
-        raise click.UsageError(f'There is a server "{name}" already ({place}). --force replaces it.')
+        raise click.UsageError(f'A server named "{name}" already exists ({place}); --force replaces it.')
     target.write(target.text_with(name, entry))
     shown = shown_entry(entry)
     if as_json:
@@ -117,7 +117,7 @@ def _entry(
         if "://" in command[0]:
             raise click.UsageError(f"{command[0]} is a URL: add --transport http (or sse).")
         if headers:
-            raise click.UsageError("--header is for http and sse; a program gets --env.")
+            raise click.UsageError("--header is for http and sse; use --env for a program.")
         entry: dict[str, Any] = {"command": command[0]}
         if command[1:]:
             entry["args"] = [*command[1:]]
@@ -129,7 +129,7 @@ def _entry(
     if not command[0].startswith(("http://", "https://", "${")):
         raise click.UsageError(f'"{command[0]}" is not a URL; expected something like https://example.com/mcp.')
     if variables:
-        raise click.UsageError("--env is for programs; a remote server gets --header.")
+        raise click.UsageError("--env is for programs; use --header for a remote server.")
     entry = {"type": transport.value, "url": command[0]}
     if headers:
         entry["headers"] = dict(map(_header, headers))
@@ -155,7 +155,7 @@ def _check(name: str, entry: dict[str, Any], target: ServerFile) -> ReadEntry:
     if problem := name_problem(name):
         raise click.UsageError(f"{problem}.")
     if twin := next((one for one in target.servers if one != name and name_key(one) == name_key(name)), None):
-        raise click.UsageError(f'There is a server "{twin}" already, and names that differ in case are the same.')
+        raise click.UsageError(f'A server named "{twin}" already exists, and case does not matter in names.')
     layer = {Scope.USER: Layer.USER, Scope.PROJECT: Layer.PROJECT, Scope.LOCAL: Layer.LOCAL}[target.scope]
     read = read_entry(RawEntry(name=name, value=entry, layer=layer, source=str(target.file)), os.environ)
     if read.entry is None:

@@ -22,7 +22,7 @@ _FAILED = ("failed", "needs a login", "program missing")
 
 
 @click.command("list")
-@click.option("--check", is_flag=True, help="Connect to each server that may start, and say whether it answers.")
+@click.option("--check", is_flag=True, help="Connect to each server that may start, and report whether it answers.")
 @cwd_option
 @json_option
 def list_servers(check: bool, cwd: str | None, as_json: bool) -> int:

@@ -31,7 +31,7 @@ def login(name: str, no_browser: bool, cwd: str | None, as_json: bool) -> int:
     found = overview(cwd)
     server = startable(found, name)
     if server.entry.transport is ServerTransport.STDIO:
-        raise click.UsageError(f"{name} is a program: it has no login here. Give it its key with --env.")
+        raise click.UsageError(f"{name} is a program: it needs no login. Pass its key with --env.")
 
     def show(url: str) -> None:
         click.echo(f"Log in here: {strip_controls(url)}", err=as_json)

@@ -32,7 +32,7 @@ def remove(name: str, scope: str | None, cwd: str | None, as_json: bool) -> int:
         raise unknown_server(name, [known for one in files.values() for known in one.servers])
     if len(having) > 1:
         scopes = " and ".join(one.scope for one in having)
-        raise click.UsageError(f'There is a server "{name}" in {scopes}: choose one with --scope.')
+        raise click.UsageError(f'The server "{name}" is configured in {scopes}: choose one with --scope.')
     found = having[0]
     _forget(name, found, cwd)
     found.write(found.text_without(name))

@@ -41,7 +41,7 @@ class TrustOptions(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @names_argument
-@click.option("--all", "everything", is_flag=True, help="Everything that waits. With --yes, names or this are needed.")
+@click.option("--all", "everything", is_flag=True, help="Everything that waits for review. --yes needs this or names.")
 @click.option("--yes", is_flag=True, help="Skip the confirmations.")
 @click.option("--revoke", is_flag=True, help="Withdraw trust from these servers, or from all of this project.")
 @click.option("--verbose", is_flag=True, help="Show all files, whole descriptions and whole differences.")
@@ -70,7 +70,7 @@ def trust(
     """
     require_no_agent(os.environ, "wave mcp trust")
     if everything and (names or revoke):
-        raise click.UsageError("--all is used alone: without names, and without --revoke.")
+        raise click.UsageError("--all cannot be combined with names or --revoke.")
     if yes and not (names or everything):
         raise click.UsageError("--yes needs the names of the servers, or --all.")
     if as_json and not (yes or revoke):

@@ -1,7 +1,5 @@
 """The slash commands of `wave --plain`. Each is the method with its name; `COMMANDS` describes them."""
 
-import asyncio
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
@@ -13,23 +11,21 @@ from wave_agent.events import HookRun
 from wave_agent.hooks.definitions import HookDefinition
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.rules.rule import Rule
-from wave_agent.screen.attachments import Attachment
+from wave_agent.screen.attachments import Attachment, attachment_of
 from wave_agent.screen.commands import BY_NAME, PROMPTS, SlashCommand, meaning_of, unknown
 from wave_agent.screen.cost import cost_lines
 from wave_agent.screen.dialogs import Choice, Dialog, Part
-from wave_agent.sessions.index import SessionSummary, as_markdown, find_session, list_sessions
-from wave_agent.sessions.masking import masked
+from wave_agent.screen.saved_sessions import LISTED, export, first_prompt, latest_sessions, when
+from wave_agent.sessions.index import find_session
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.text import one_line
 
-_LISTED = 50
-"""Sessions in a list."""
 _OWN = (
     SlashCommand("help", "", "list the commands"),
     SlashCommand("hooks", "[trace]", "list this session's hooks; `trace`: their runs, in order"),
     SlashCommand("resume", "[ID]", "resume another session of this project; no ID: choose from a list"),
     SlashCommand("mode", "[NAME]", "show or change the permission mode: default, acceptEdits, plan"),
-    SlashCommand("status", "", "say model, mode, how full the window is, directory and session"),
+    SlashCommand("status", "", "show model, mode, how full the window is, directory and session"),
     SlashCommand("output", "[N]", "print the latest call's input and output; N: of the Nth call before it"),
 )
 """What is different here, and that for which the screen has keys, or shows all the time."""
@@ -88,8 +84,8 @@ class Commands:
             ("#LINE", "add a line to AGENTS.md, which every later session reads"),
             ("A backslash at the end of a line", "continues the prompt in the next line"),
             ('A line with """', "begins a prompt of many lines, and another one ends it"),
-            ("Ctrl-C", "interrupts the turn, drops what was entered, or turns a question away; twice: leaves"),
-            ("Ctrl-D", "leaves"),
+            ("Ctrl-C", "interrupts the turn, discards unsent input, or dismisses a question; twice: quits"),
+            ("Ctrl-D", "quits"),
         ]
         self._front.say("\n".join(f"{name}: {meaning}" for name, meaning in listed))
 
@@ -173,9 +169,9 @@ class Commands:
         self._front.say("\n".join([f"Call: {block.name}", *given, "Output:", block.result or "none yet"]))
 
     async def do_sessions(self, _arguments: str) -> None:
-        found = await self._sessions()
-        lines = [f"{one.session_id}: {_when(one)}, {_prompt(one)}" for one in found[:_LISTED]]
-        if len(found) > _LISTED:
+        found = await latest_sessions(self._front.agent)
+        lines = [f"{one.session_id}: {when(one)}, {first_prompt(one)}" for one in found[:LISTED]]
+        if len(found) > LISTED:
             lines.append("And more: wave sessions --limit 0 lists all.")
         self._front.say("\n".join(lines) or "No sessions yet.")
 
@@ -188,47 +184,32 @@ class Commands:
         await self._front.change_session(path.stem, "startup")
 
     async def _choose_session(self) -> str | None:
-        found = [one for one in await self._sessions() if one.session_id != self._front.agent.session_id]
+        agent = self._front.agent
+        found = [one for one in await latest_sessions(agent) if one.session_id != agent.session_id]
         if not found:
             self._front.say("There is no other session in this project.")
             return None
-        choices = [Choice(one.session_id, f"{_when(one)}, {_prompt(one)}") for one in found[:_LISTED]]
+        choices = [Choice(one.session_id, f"{when(one)}, {first_prompt(one)}") for one in found[:LISTED]]
         return await self._front.ask(Dialog("Which session?", [Part("Latest first.")], choices))
 
     async def do_cost(self, _arguments: str) -> None:
         self._front.say("\n".join(cost_lines(self._front.agent)))
 
     async def do_export(self, arguments: str) -> None:
-        agent = self._front.agent
-        file = _absolute(arguments or f"wave-{agent.session_id[:8]}.md", agent.cwd)
-        text = as_markdown(masked(tuple(agent.messages)), f"Session {agent.session_id}")
-        try:
-            await asyncio.to_thread(_write_new, file, text)
-        except FileExistsError:
-            self._front.say(f"{file} already exists; choose another name: /export FILE")
-        except OSError as error:
-            self._front.say(f"{file} cannot be written: {error.strerror}")
-        else:
-            self._front.say(f"Wrote {file}.")
+        self._front.say(f"Wrote {await export(self._front.agent, arguments)}.")
 
     async def do_undo(self, _arguments: str) -> None:
         taken = await self._front.agent.undo()
-        lines = [f"reverted: {path}" for path in taken.restored]
-        lines += [f"removed new file: {path}" for path in taken.removed]
         for path, why in taken.refused.items():
             self._front.say(f"Warning: {path} was not reverted: {why}.")
-        if lines:
-            self._front.say("\n".join(lines))
-            self._front.go_along(Attachment("undo", "file changes undone", "\n".join(lines)))
+        if undone := attachment_of(taken):
+            self._front.say(undone.text)
+            self._front.go_along(undone)
         elif not taken.refused:
             self._front.say("No changes to files to undo.")
 
     async def do_exit(self, _arguments: str) -> None:
         self._front.leave()
-
-    async def _sessions(self) -> list[SessionSummary]:
-        agent = self._front.agent
-        return await asyncio.to_thread(list_sessions, agent.home, agent.project, _LISTED + 1)
 
 
 async def guarded(work: Awaitable[None], say: Callable[[str], None]) -> None:
@@ -241,10 +222,6 @@ async def guarded(work: Awaitable[None], say: Callable[[str], None]) -> None:
         say(f"Internal error: {type(error).__name__}: {error}")
 
 
-def _absolute(path: str, project: str) -> str:
-    return os.path.join(project, os.path.expanduser(path))
-
-
 def _came_of(run: HookRun) -> str:
     return ", ".join(filter(None, (run.outcome, one_line(run.reason, 160))))
 
@@ -252,11 +229,6 @@ def _came_of(run: HookRun) -> str:
 def _facts(hook: HookDefinition) -> str:
     place = hook.source if hook.line is None else f"{hook.source}:{hook.line}"
     return ", ".join(filter(None, (place, hook.mode.value, "" if hook.enabled else "off")))
-
-
-def _write_new(file: str, text: str) -> None:
-    with open(file, "x", encoding="utf-8", errors="replace") as opened:
-        opened.write(text)
 
 
 def _hooks(agent: Agent) -> str:
@@ -267,11 +239,3 @@ def _hooks(agent: Agent) -> str:
 
 def _rules(rules: tuple[Rule, ...]) -> str:
     return ", ".join(rule.text for rule in rules) or "none"
-
-
-def _when(session: SessionSummary) -> str:
-    return session.modified.astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def _prompt(session: SessionSummary) -> str:
-    return one_line(session.first_prompt, 60) or "no prompt"

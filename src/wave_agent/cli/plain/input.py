@@ -55,7 +55,7 @@ class PromptLines:
             self._lines += lines
             self._pasted = True
             count = len(self._lines)  # below the last line of the paste, which the terminal shows and has not sent
-            return Entered(None, f"\n{count:,} lines, not sent yet. An empty line sends them, Ctrl-C drops them.")
+            return Entered(None, f"\n{count:,} lines, not sent yet. An empty line sends them, Ctrl-C discards them.")
         return self._single(lines[0])
 
     def _quoted(self, lines: Sequence[str]) -> Entered:
@@ -64,7 +64,7 @@ class PromptLines:
                 self._lines.append(line)
             elif self._in_quotes:
                 rest = [one for one in lines[at + 1 :] if one.strip()]
-                dropped = "What follows the closing quotes was dropped." if rest else ""
+                dropped = "Text after the closing quotes was discarded." if rest else ""
                 return Entered(self._done(), dropped, is_literal=True)
             else:
                 self._in_quotes = True

@@ -38,7 +38,7 @@ class Questions:
         if self._line is None or self._line.done():
             return
         if len(lines) > 1:
-            self._terminal.say("More than one line came at once, which is no answer.")
+            self._terminal.say("Expected one line as the answer, got several.")
             self._terminal.ask_for("Answer: ")
             return
         self._line.set_result(lines[0].strip())
@@ -69,7 +69,7 @@ class Questions:
                 return None
             chosen = _chosen(answer, dialog.choices)
             if chosen is None:
-                self._terminal.say(f"Type a number from 1 to {len(dialog.choices)}. Ctrl-C turns the question away.")
+                self._terminal.say(f"Type a number from 1 to {len(dialog.choices)}. Ctrl-C dismisses the question.")
             elif chosen.value == TELL:
                 words = await self._entered("Message for the model: ")
                 return None if words is None else f"{TELL}:{words}"

@@ -15,7 +15,7 @@ from wave_agent.cli.plain.input import PromptLines, Wanted
 from wave_agent.cli.plain.narration import LineNarration
 from wave_agent.cli.plain.questions import Questions
 from wave_agent.cli.plain.terminal import LineTerminal, Teletype
-from wave_agent.errors import SettingsError, UntrustedHooksError
+from wave_agent.errors import SettingsError
 from wave_agent.events import Event, HookFinished, ModelWoken, TurnEnded, TurnStarted
 from wave_agent.messages import Message, TextBlock
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
@@ -26,11 +26,8 @@ from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, hidden_by_
 from wave_agent.screen.dialogs import (
     ACCEPT,
     GO_ON,
-    KEEP,
     KEEP_CHANGE,
     PLAN_DIALOG,
-    TRUST,
-    WITHOUT,
     Dialog,
     changed_files_dialog,
     meaning_of,
@@ -38,23 +35,21 @@ from wave_agent.screen.dialogs import (
     permission_dialog,
     restore_dialog,
     rules_in,
-    trust_dialog,
 )
 from wave_agent.screen.history import History
+from wave_agent.screen.opening import Opening
+from wave_agent.screen.sent_prompt import MOST_WAKES, send_prompt
 from wave_agent.screen.shell import UserShell
 from wave_agent.sessions.recorder import transcripts
 from wave_agent.settings.extensions import ExtensionFile
 from wave_agent.settings.unused_hooks import unused_hooks_notice
-from wave_agent.text import one_line, reveal
+from wave_agent.text import one_line
 
 if TYPE_CHECKING:
-    from wave_agent.mcp.servers import WaitingServer
     from wave_agent.mcp.values import Elicitation, ElicitationAnswer
 
 SOON = 2.0
 """Seconds within which a second Ctrl-C leaves."""
-MOST_WAKES = 8
-"""Turns that background hooks may start between two prompts of the user."""
 
 
 class Submission(NamedTuple):
@@ -89,9 +84,7 @@ class PlainSession:
         self._every_hook = every_hook
         self._caution = caution
         self._agent: Agent | None = None
-        self._untrusted: tuple[str, ...] = ()
-        self._alarms: tuple[str, ...] = ()
-        self._servers: tuple[WaitingServer, ...] = ()
+        self._opening = Opening(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._terminal = LineTerminal(teletype, on_lines=self._entered, on_end=self._ended, on_gone=self.leave)
         self._questions = Questions(self._terminal)
@@ -115,15 +108,11 @@ class PlainSession:
 
     def prepare(self) -> None:
         """Create the first agent, so that errors appear before anything is asked."""
-        extensions = self._agents.untrusted_extensions()
-        self._servers = self._agents.waiting_servers()
-        try:
-            self._agent = self._open(self._agents.first)
-        except UntrustedHooksError as error:
-            self._untrusted, self._alarms = error.hooks, error.alarms
-        if (extensions or self._servers) and self._agent is not None:
-            self._beside.add(asyncio.ensure_future(self._agent.close()))
-            self._agent = None
+        agent = self._opening.begin()
+        if agent is None or not self._opening.asks:
+            self._agent = agent
+        else:
+            self._beside.add(asyncio.ensure_future(agent.close()))
 
     async def run(self) -> int:
         """Until the user leaves. Returns the exit status."""
@@ -170,19 +159,8 @@ class PlainSession:
             self._interrupt_work()
 
     async def _ask_for_trust(self) -> bool:
-        looked_at = self._agents.looked_at()  # before it is shown: the user approves exactly this state
-        extensions = self._agents.untrusted_extensions()
-        servers = [reveal(f"{one.server.name}: {_target(one)}") for one in self._servers]
-        dialog = trust_dialog(self._agents.project, self._untrusted, extensions, self._alarms, servers)
-        answer = await self.ask(dialog)
-        if answer not in (TRUST, KEEP, WITHOUT):
-            return False
-        if answer == KEEP:
-            self._agents.keep(looked_at, self._servers)
-        else:
-            self._agents.trust() if answer == TRUST else self._agents.distrust()
-        self._agent = self._open(self._agents.first)
-        return True
+        self._agent = self._opening.finish(await self.ask(self._opening.dialog()))
+        return self._agent is not None
 
     def _open(self, resume: str | None, source: str = "startup", before: Agent | None = None) -> Agent:
         return self._agents.open(
@@ -284,7 +262,7 @@ class PlainSession:
             self._run_beside(guarded(self._commands.run(line.name, line.arguments), self.say))
         else:
             self._inbox.put_nowait(submission)
-            self.say("Queued: it is sent when this turn has ended.")
+            self.say("Queued: it will be sent after this turn.")
 
     def _show_prompt(self) -> None:
         if self._agent is not None and (not self._busy or self._lines.wanted is Wanted.CONTINUED):
@@ -305,15 +283,15 @@ class PlainSession:
             self.leave()
             return
         self._last_interrupt = now
-        again = "Ctrl-C again leaves."
+        again = "Press Ctrl-C again to quit."
         if self._questions.is_open:
-            self.say(f"Turned away. {again}")
+            self.say(f"Dismissed. {again}")
             self._questions.turn_away()
         elif self._busy:
             self.say(f"Interrupting. {again}")
             self._interrupt_work()
         else:
-            self.say(f"Dropped. {again}" if self._lines.drop() else again)
+            self.say(f"Discarded. {again}" if self._lines.drop() else again)
             self._show_prompt()
 
     def _interrupt_work(self) -> None:
@@ -370,24 +348,21 @@ class PlainSession:
     async def _prompt(self, text: str, *, remember: str, expand: bool = True) -> None:
         """`remember` goes into the history once hooks have accepted the prompt: until then it must not reach the
         disk."""
-        agent, before = self.agent, len(self.agent.messages)
-        planning = agent.permission_mode == PermissionMode.PLAN
         along, self._along = self._along, []
         self._wakes = 0
 
         def complete(prompt: str) -> str:
             return attach(prompt, along)
 
-        result = await agent.send_message(text if expand else complete(text), expand=expand, complete=complete)
-        blocks = [block for message in agent.messages[before:] for block in message.blocks]
-        if any(isinstance(block, TextBlock) and block.source == "user" for block in blocks):
+        sent = await send_prompt(self.agent, text, complete, expand=expand)
+        if sent.was_accepted:
             if remember:
                 self._history.write(remember)
         else:
-            self.say("The prompt was not sent, and is not kept.")
+            self.say("The prompt was not sent and is not stored.")
             self._along = along + self._along
-        self._rest_after(result)
-        if planning and result.status == "completed" and result.text:
+        self._rest_after(sent.result)
+        if sent.has_plan:
             await self._offer_plan()
 
     async def _offer_plan(self) -> None:
@@ -411,7 +386,7 @@ class PlainSession:
             self._inbox.get_nowait()
             dropped += 1
         if dropped:
-            self.say(f"Dropped {dropped} queued." if dropped > 1 else "Dropped what was queued.")
+            self.say(f"Discarded {dropped} queued prompts." if dropped > 1 else "Discarded the queued prompt.")
 
     def _wake(self) -> None:
         """Start a turn if a background hook has something for the model, and nothing else is going on."""
@@ -504,9 +479,3 @@ def _summary(messages: Sequence[Message]) -> str:
     lines += [f"You: {asked}"] if asked else []
     lines += [f"Wave: {answered}"] if answered else []
     return "\n".join(lines)
-
-
-def _target(one: "WaitingServer") -> str:
-    from wave_agent.mcp.secrets import target_of  # lazy: most sessions have no servers
-
-    return f"{target_of(one.server)} ({'; '.join(filter(None, (one.why, one.files)))})"

@@ -85,7 +85,7 @@ class _CompressedBody(_Body):
     """Fails: unpacked, a few bytes can be any size. We ask for none."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        raise TooLargeError("The answer is compressed, although that was not asked for")
+        raise TooLargeError("The answer is compressed, although that was not requested")
         yield b""
 
 

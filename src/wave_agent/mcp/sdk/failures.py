@@ -56,7 +56,7 @@ def explained(error: BaseException, server: Server, status: int | None = None, *
         case McpError():
             return error
         case MCPError() if is_forgotten(error):
-            return ForgottenSessionError(f"{who} has forgotten the session")
+            return ForgottenSessionError(f"{who} no longer knows the session")
         case MCPError():
             http = f" (HTTP {status})" if status is not None and (is_new or status != HTTPStatus.OK) else ""
             wrong = f". Is {_place(server)} the address of an MCP server?" if http and is_new else ""

@@ -254,7 +254,7 @@ class LoopbackCallback:
         if method != "GET" or url.path != "/callback":
             return "404 Not Found", "There is nothing here."
         if self._answer.done() or not self._state or query.get("state") != self._state:
-            return "400 Bad Request", "This answer does not belong to the login that is under way."
+            return "400 Bad Request", "This response does not belong to the current login."
         if "error" in query:
             why = query.get("error_description") or query["error"]
             self._answer.set_exception(OAuthFlowError(f"The login was refused: {why[:500]}"))

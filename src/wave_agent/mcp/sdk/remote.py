@@ -102,5 +102,5 @@ async def headers_of(server: Server, launcher: Launcher) -> dict[str, str]:
     try:
         more = msgspec.json.decode(output, type=dict[str, str])
     except msgspec.DecodeError:
-        raise McpError(f"The {what} must print a JSON object with a text for each header") from None
+        raise McpError(f"The {what} must print a JSON object with a string for each header") from None
     return {**server.entry.headers, **more}

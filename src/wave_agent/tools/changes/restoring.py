@@ -231,7 +231,7 @@ def _move_away(parent: int, name: str, private: Path) -> str:
         if error.errno != errno.EXDEV:
             raise
         if not _is_file(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-            raise NotRestoredError("something that is not a file has its name") from None
+            raise NotRestoredError("its name is now that of something that is not a file") from None
     else:
         return str(target)
     aside = f".wave-{os.urandom(6).hex()}.tmp"
