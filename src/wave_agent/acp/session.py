@@ -23,7 +23,6 @@ from wave_agent.agent.result import Callbacks, Result
 from wave_agent.errors import SettingsError, WaveError
 from wave_agent.events import Event, ToolOutput
 from wave_agent.mcp.values import Elicitation, ElicitationAnswer
-from wave_agent.messages import TextBlock
 from wave_agent.permissions.decision import Allow, Deny, PermissionMode, PermissionRequest, RestoreRequest
 from wave_agent.replay.upkeep import after_session
 from wave_agent.settings.trust import TrustStore
@@ -149,7 +148,7 @@ class EditorSession:
             return None if self._work.cancelled() else self._work.result()
         finally:
             self._work = None
-            if not _was_accepted(agent, known):
+            if not any(message.is_prompt for message in agent.messages[known:]):
                 for file in files:
                     file.unlink(missing_ok=True)
 
@@ -320,11 +319,6 @@ class EditorSession:
         with suppress(asyncio.CancelledError):
             await self._pump
         await asyncio.to_thread(after_session, self.agent.home, self.agent.settings.cleanup_days)
-
-
-def _was_accepted(agent: Agent, known: int) -> bool:
-    blocks = (block for message in agent.messages[known:] for block in message.blocks)
-    return any(isinstance(block, TextBlock) and block.source == "user" for block in blocks)
 
 
 def _former(path: str) -> str | None:

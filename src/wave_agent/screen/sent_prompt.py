@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from wave_agent.agent.agent import Agent
 from wave_agent.agent.result import Result
-from wave_agent.messages import TextBlock
 from wave_agent.permissions.decision import PermissionMode
 
 MOST_WAKES = 8
@@ -24,9 +23,8 @@ async def send_prompt(agent: Agent, text: str, complete: Callable[[str], str], *
     """`complete` adds what goes along with the prompt, after a command has been expanded."""
     before, planning = len(agent.messages), agent.permission_mode == PermissionMode.PLAN
     result = await agent.send_message(text if expand else complete(text), expand=expand, complete=complete)
-    blocks = (block for message in agent.messages[before:] for block in message.blocks)
     return SentPrompt(
         result,
-        was_accepted=any(isinstance(block, TextBlock) and block.source == "user" for block in blocks),
+        was_accepted=any(message.is_prompt for message in agent.messages[before:]),
         has_plan=planning and result.status == "completed" and bool(result.text),
     )
