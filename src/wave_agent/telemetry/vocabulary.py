@@ -137,7 +137,7 @@ HOOK = SpanRow(
         "wave.hook.failure": "`timeout`, `signal`, `spawn`, `exit`, `json`, `http`, `answer` or `mcp`",
         "wave.hook.mode": "`enforce`, `shadow` …",
         "wave.hook.look": "1, or 2 for a second look at a rewritten input",
-        "wave.hook.let_through": "it failed, could have had a say, and the event continued",
+        "wave.hook.let_through": "it failed, its answer could have counted, and the event continued",
         "wave.hook.rewrote": "it changed the tool's input",
         "wave.hook.async": "nothing waited for it",
         "wave.hook.duration": "seconds",
