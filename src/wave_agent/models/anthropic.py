@@ -3,21 +3,23 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 from zlib import crc32
 
 from wave_agent.http.refusals import Refusal
 from wave_agent.http.routes import Endpoint, endpoint_below, url_below
 from wave_agent.models.anthropic_stream import API, MessagesReader
-from wave_agent.models.base import ModelRequest
+from wave_agent.models.base import Api, ModelRequest
 from wave_agent.models.client import ModelClient
 from wave_agent.models.conversion import FailedResult, belongs
-from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.events import as_object
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.prices import as_count
 from wave_agent.models.windows import Fetch, Window
+
+if TYPE_CHECKING:
+    from wave_agent.models.effort import AcceptedEffort
 
 VERSION = "2023-06-01"
 """Of the API. Every server that implements it accepts this one."""
@@ -76,7 +78,7 @@ class Anthropic:
         """The output limit by model, as the server says."""
         self._wanted = 0
         """That of the last request."""
-        self._effort = AcceptedEffort()
+        self._effort: AcceptedEffort | None = None
         self._thinking = _WAYS_TO_THINK
         """Those that this model has not refused."""
         self._thinks = False
@@ -136,7 +138,7 @@ class Anthropic:
 
     def _thought(self, request: ModelRequest, most: int) -> Mapping[str, Any]:
         """What asks for thinking: these models do not think unasked."""
-        effort = self._effort.of(request.effort, request.model)
+        effort = self._accepted_effort().of(request.effort, request.model)
         fields: dict[str, Any] = {} if effort is None else {"output_config": {"effort": effort}}
         budget = min(_BUDGETS.get(request.effort or "", max(_BUDGETS.values())), most // 2)
         if self._thinking == _WAYS_TO_THINK:
@@ -156,7 +158,7 @@ class Anthropic:
             if 0 < most < self._wanted:  # otherwise it is the window, which the request fills with its answer
                 self._most[self._asked] = most
                 return True
-        if self._effort.adapts_to(refusal.message.lower(), "effort", "output_config"):
+        if self._accepted_effort().adapts_to(refusal.message.lower(), "effort", "output_config"):
             return True
         if self._forces and self._force and "tool_choice" in refusal.message:
             self._force = False
@@ -168,6 +170,16 @@ class Anthropic:
             self._thinking = self._thinking[1:]
             return True
         return False
+
+    def instead(self, status: int, refusal: Refusal) -> Api | None:
+        return None
+
+    def _accepted_effort(self) -> "AcceptedEffort":
+        if self._effort is None:
+            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+
+            self._effort = AcceptedEffort()
+        return self._effort
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models", "/v1")
