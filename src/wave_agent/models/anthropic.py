@@ -36,8 +36,12 @@ _NO_THINKING = re.compile(r"thinking|adaptive", re.IGNORECASE)
 _BUDGETS: Mapping[str, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
 """Tokens for thinking, by effort, where the model does not decide by itself."""
 _LEAST_BUDGET = 1_024
-_WAYS_TO_THINK = ("adaptive", "enabled")
-"""As newer models are asked, and as older ones are."""
+_SUMMARIZED: Mapping[str, Any] = {"type": "adaptive", "display": "summarized"}
+_ADAPTIVE: Mapping[str, Any] = {"type": "adaptive"}
+_WITH_BUDGET: Mapping[str, Any] = {"type": "enabled"}
+_WAYS_TO_THINK = (_SUMMARIZED, _ADAPTIVE, _WITH_BUDGET)
+"""As newer models are asked, which keep their thoughts to themselves otherwise; servers that cannot show them; and as
+older models are asked."""
 _ONE_CALL: Mapping[str, Any] = {"type": "auto", "disable_parallel_tool_use": True}
 _NO_ONE_CALL = re.compile(r"tool_choice|disable_parallel_tool_use")
 _SECONDS = 3.0
@@ -79,7 +83,7 @@ class Anthropic:
         self._wanted = 0
         """That of the last request."""
         self._effort: AcceptedEffort | None = None
-        self._thinking = _WAYS_TO_THINK
+        self._thinking: tuple[Mapping[str, Any], ...] = _WAYS_TO_THINK
         """Those that this model has not refused."""
         self._thinks = False
         """The last request asked for it."""
@@ -141,10 +145,11 @@ class Anthropic:
         effort = self._accepted_effort().of(request.effort, request.model)
         fields: dict[str, Any] = {} if effort is None else {"output_config": {"effort": effort}}
         budget = min(_BUDGETS.get(request.effort or "", max(_BUDGETS.values())), most // 2)
-        if self._thinking == _WAYS_TO_THINK:
-            fields["thinking"] = {"type": "adaptive"}
-        elif self._thinking and budget >= _LEAST_BUDGET:
-            fields["thinking"] = {"type": "enabled", "budget_tokens": budget}
+        way = next(iter(self._thinking), None)
+        if way is _WITH_BUDGET:
+            way = {**way, "budget_tokens": budget} if budget >= _LEAST_BUDGET else None
+        if way is not None:
+            fields["thinking"] = way
         return fields
 
     def reader(self, request: ModelRequest, limits: AnswerLimits) -> MessagesReader:
@@ -167,7 +172,9 @@ class Anthropic:
             self._one_call = False
             return True
         if self._thinks and _NO_THINKING.search(refusal.message):
-            self._thinking = self._thinking[1:]
+            about_display = "display" in refusal.message
+            left = [one for one in self._thinking[1:] if about_display or one is not _ADAPTIVE]
+            self._thinking = tuple(left)
             return True
         return False
 
