@@ -145,11 +145,12 @@ class Anthropic:
         effort = self._accepted_effort().of(request.effort, request.model)
         fields: dict[str, Any] = {} if effort is None else {"output_config": {"effort": effort}}
         budget = min(_BUDGETS.get(request.effort or "", max(_BUDGETS.values())), most // 2)
-        way = next(iter(self._thinking), None)
-        if way is _WITH_BUDGET:
-            way = {**way, "budget_tokens": budget} if budget >= _LEAST_BUDGET else None
-        if way is not None:
-            fields["thinking"] = way
+        if not self._thinking:
+            return fields
+        if self._thinking[0] is not _WITH_BUDGET:
+            return {**fields, "thinking": self._thinking[0]}
+        if budget >= _LEAST_BUDGET:
+            fields["thinking"] = {**_WITH_BUDGET, "budget_tokens": budget}
         return fields
 
     def reader(self, request: ModelRequest, limits: AnswerLimits) -> MessagesReader:
