@@ -640,20 +640,25 @@ async def test_where_no_process_can_be_started_a_guard_denies_or_its_failure_is_
 async def test_an_answer_that_dies_in_its_middle_keeps_its_text_and_runs_nothing(world: Served):
     world.settings({"PreToolUse": [world.hook("guard", "")]})
     begun = {"index": 0, "id": "c", "function": {"name": "Bash", "arguments": '{"command": "touch made.txt"}'}}
-    agent = await world.agent_for(Events([delta(content="Let me"), delta(tool_calls=[begun])], end="cut"), "later")
+    agent = await world.agent_for(
+        Events([delta(content="Let me"), delta(tool_calls=[begun])], end="cut"), " finish.", "later"
+    )
 
     result = await agent.send_message("go")
 
-    assert len(world.asked) == 1
+    assert len(world.asked) == 2  # the rest is asked for
     assert world.log("guard") == []
     assert not world.exists()
-    assert (result.status, result.text) == ("error", "Let me")
+    assert (result.status, result.text) == ("completed", "Let me finish.")
     assert tools(agent) == []
     assert [line["message"]["content"] for line in transcript(agent) if line["type"] == "assistant"] == [
-        [{"type": "text", "text": "Let me"}]
+        [{"type": "text", "text": "Let me"}],
+        [{"type": "text", "text": " finish."}],
     ]
     assert (await agent.send_message("again")).status == "completed"
-    assert [one["content"] for one in world.asked[-1].body["messages"]][1:] == ["go", "Let me", "again"]
+    said = [one["content"] for one in world.asked[-1].body["messages"]][1:]
+    assert [*said[:2], *said[3:]] == ["go", "Let me", " finish.", "again"]
+    assert "Your answer broke off" in said[2]
 
 
 GARBAGE = {

@@ -172,3 +172,29 @@ async def test_a_client_is_asked_for_another_api_once() -> None:
         assert model.api == "openai-chat"
         await model.close()
     assert asked == [("openai-chat", "")]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (
+            400,
+            "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use "
+            "function tools, use /v1/responses or set reasoning_effort to 'none'.",
+        ),
+        (404, "This model is only supported in v1/responses and not in v1/chat/completions."),
+    ],
+)
+@pytest.mark.parametrize("effort", [None, "high"])
+async def test_a_model_that_is_only_served_by_another_api_is_asked_there(
+    status: int, said: str, effort: str | None, open_agent: Opening
+) -> None:
+    refusal = Status(status, {"error": {"message": said, "type": "invalid_request_error", "code": None}})
+    replies = [Reply("See.", [call("Glob", pattern="*")]), "Done."]
+    async with (
+        SpeaksOnly(["openai-responses"], replies, refusal) as server,
+        await open_agent(server, api="openai-chat", effort=effort) as agent,
+    ):
+        assert (await agent.send_message("Go.")).text == "Done."
+    assert server.log() == ["openai-chat", "openai-responses", "openai-responses"]
+    assert server.requests[-1].body.get("reasoning") == (effort and {"effort": effort})

@@ -20,6 +20,7 @@ from wave_agent.testing.model_server import Events, RecordingModelServer, Reply,
 PROMPT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
 TOOLS = [ToolSpec(name, "A tool.", {"type": "object"}) for name in ("Bash", "Read")]
 REQUEST = ModelRequest(model="claude", messages=PROMPT, tools=TOOLS)
+SUMMARIZED = {"type": "adaptive", "display": "summarized"}
 
 
 async def asked(server: RecordingModelServer, request: ModelRequest = REQUEST, **options: Any) -> list[Delta]:
@@ -102,7 +103,7 @@ def test_the_limit_and_the_effort_are_what_was_asked_for() -> None:
     asked = ModelRequest(model="claude", messages=PROMPT, max_output_tokens=99, effort="low")
     body = Anthropic().body(asked)
     assert (body["max_tokens"], body["output_config"]) == (99, {"effort": "low"})
-    assert body["thinking"] == {"type": "adaptive"}
+    assert body["thinking"] == SUMMARIZED
     assert "thinking" not in Anthropic().body(REQUEST)
 
 
@@ -333,7 +334,16 @@ async def test_an_older_model_gets_a_budget_for_thinking(most: int | None, last:
     request = ModelRequest(model="claude", messages=PROMPT, effort="low", max_output_tokens=most)
     async with RecordingModelServer([refusal, "Hi."]) as server:
         assert text_of(await asked(server, request)) == "Hi."
-    assert [request.body.get("thinking") for request in server.requests] == [{"type": "adaptive"}, last]
+    assert [request.body.get("thinking") for request in server.requests] == [SUMMARIZED, last]
+
+
+async def test_a_server_that_cannot_show_thoughts_is_asked_to_think_all_the_same() -> None:
+    said = "thinking.adaptive.display: Extra inputs are not permitted"
+    refusal = Status(400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}})
+    request = ModelRequest(model="claude", messages=PROMPT, effort="low")
+    async with RecordingModelServer([refusal, "Hi."]) as server:
+        assert text_of(await asked(server, request)) == "Hi."
+    assert [request.body.get("thinking") for request in server.requests] == [SUMMARIZED, {"type": "adaptive"}]
 
 
 async def test_a_model_that_does_not_think_is_asked_without() -> None:

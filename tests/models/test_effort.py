@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from wave_agent.models.effort import EFFORTS, AcceptedEffort
+from wave_agent.models.base import EFFORTS
+from wave_agent.models.effort import AcceptedEffort
 
 FIELD = "reasoning_effort"
 

@@ -30,8 +30,7 @@ from wave_agent.formats.readable import readable_text
 from wave_agent.hooks.events import HookEvent, HookEventName
 from wave_agent.hooks.execution import HookRunner
 from wave_agent.messages import Message, ToolBlock
-from wave_agent.models.base import ApiName, Model, Usage
-from wave_agent.models.effort import Effort
+from wave_agent.models.base import ApiName, Effort, Model, Usage
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode, Rules
 from wave_agent.rules.rule import RuleError, parse_rule
 from wave_agent.sessions.store import FileSessionStore

@@ -16,7 +16,7 @@ from wave_agent.agent.spending import Spending
 from wave_agent.errors import SettingsError, WaveError
 from wave_agent.hooks.definitions import HookDefinition, Layer
 from wave_agent.hooks.pinned import search_path
-from wave_agent.models.effort import EFFORTS
+from wave_agent.models.base import EFFORTS
 from wave_agent.permissions.decision import NOT_LOOSER, PermissionMode
 from wave_agent.sessions.transcript import transcript_file
 from wave_agent.settings.inheritance import Budget, Inheritance, inherited, restricted, steering, this_process

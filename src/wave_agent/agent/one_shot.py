@@ -9,8 +9,7 @@ from wave_agent.agent.agent import Agent
 from wave_agent.agent.result import Callbacks, Result
 from wave_agent.hooks.events import HookEventName
 from wave_agent.hooks.execution import HookRunner
-from wave_agent.models.base import ApiName, Model
-from wave_agent.models.effort import Effort
+from wave_agent.models.base import ApiName, Effort, Model
 from wave_agent.permissions.decision import Approver, ModeName, PermissionMode
 from wave_agent.settings.places import SourceName
 from wave_agent.settings.sources import Trust

@@ -54,7 +54,7 @@ class Options(SourceChoice, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     """For one answer."""
     effort: str | None = None
-    """How hard the model should think: one of `EFFORTS` in `models.effort`."""
+    """How hard the model should think: one of `EFFORTS` in `models.base`."""
     fallback_model: str | None = None
     """Takes over if the model is overloaded."""
     resume: str | None = None

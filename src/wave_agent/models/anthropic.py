@@ -3,21 +3,23 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 from zlib import crc32
 
 from wave_agent.http.refusals import Refusal
 from wave_agent.http.routes import Endpoint, endpoint_below, url_below
 from wave_agent.models.anthropic_stream import API, MessagesReader
-from wave_agent.models.base import ModelRequest
+from wave_agent.models.base import Api, ModelRequest
 from wave_agent.models.client import ModelClient
 from wave_agent.models.conversion import FailedResult, belongs
-from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.events import as_object
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.prices import as_count
 from wave_agent.models.windows import Fetch, Window
+
+if TYPE_CHECKING:
+    from wave_agent.models.effort import AcceptedEffort
 
 VERSION = "2023-06-01"
 """Of the API. Every server that implements it accepts this one."""
@@ -34,8 +36,12 @@ _NO_THINKING = re.compile(r"thinking|adaptive", re.IGNORECASE)
 _BUDGETS: Mapping[str, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
 """Tokens for thinking, by effort, where the model does not decide by itself."""
 _LEAST_BUDGET = 1_024
-_WAYS_TO_THINK = ("adaptive", "enabled")
-"""As newer models are asked, and as older ones are."""
+_SUMMARIZED: Mapping[str, Any] = {"type": "adaptive", "display": "summarized"}
+_ADAPTIVE: Mapping[str, Any] = {"type": "adaptive"}
+_WITH_BUDGET: Mapping[str, Any] = {"type": "enabled"}
+_WAYS_TO_THINK = (_SUMMARIZED, _ADAPTIVE, _WITH_BUDGET)
+"""As newer models are asked, which keep their thoughts to themselves otherwise; servers that cannot show them; and as
+older models are asked."""
 _ONE_CALL: Mapping[str, Any] = {"type": "auto", "disable_parallel_tool_use": True}
 _NO_ONE_CALL = re.compile(r"tool_choice|disable_parallel_tool_use")
 _SECONDS = 3.0
@@ -76,8 +82,8 @@ class Anthropic:
         """The output limit by model, as the server says."""
         self._wanted = 0
         """That of the last request."""
-        self._effort = AcceptedEffort()
-        self._thinking = _WAYS_TO_THINK
+        self._effort: AcceptedEffort | None = None
+        self._thinking: tuple[Mapping[str, Any], ...] = _WAYS_TO_THINK
         """Those that this model has not refused."""
         self._thinks = False
         """The last request asked for it."""
@@ -136,13 +142,15 @@ class Anthropic:
 
     def _thought(self, request: ModelRequest, most: int) -> Mapping[str, Any]:
         """What asks for thinking: these models do not think unasked."""
-        effort = self._effort.of(request.effort, request.model)
+        effort = self._accepted_effort().of(request.effort, request.model)
         fields: dict[str, Any] = {} if effort is None else {"output_config": {"effort": effort}}
         budget = min(_BUDGETS.get(request.effort or "", max(_BUDGETS.values())), most // 2)
-        if self._thinking == _WAYS_TO_THINK:
-            fields["thinking"] = {"type": "adaptive"}
-        elif self._thinking and budget >= _LEAST_BUDGET:
-            fields["thinking"] = {"type": "enabled", "budget_tokens": budget}
+        if not self._thinking:
+            return fields
+        if self._thinking[0] is not _WITH_BUDGET:
+            return {**fields, "thinking": self._thinking[0]}
+        if budget >= _LEAST_BUDGET:
+            fields["thinking"] = {**_WITH_BUDGET, "budget_tokens": budget}
         return fields
 
     def reader(self, request: ModelRequest, limits: AnswerLimits) -> MessagesReader:
@@ -156,7 +164,7 @@ class Anthropic:
             if 0 < most < self._wanted:  # otherwise it is the window, which the request fills with its answer
                 self._most[self._asked] = most
                 return True
-        if self._effort.adapts_to(refusal.message.lower(), "effort", "output_config"):
+        if self._accepted_effort().adapts_to(refusal.message.lower(), "effort", "output_config"):
             return True
         if self._forces and self._force and "tool_choice" in refusal.message:
             self._force = False
@@ -165,9 +173,21 @@ class Anthropic:
             self._one_call = False
             return True
         if self._thinks and _NO_THINKING.search(refusal.message):
-            self._thinking = self._thinking[1:]
+            about_display = "display" in refusal.message
+            left = [one for one in self._thinking[1:] if about_display or one is not _ADAPTIVE]
+            self._thinking = tuple(left)
             return True
         return False
+
+    def instead(self, status: int, refusal: Refusal) -> Api | None:
+        return None
+
+    def _accepted_effort(self) -> "AcceptedEffort":
+        if self._effort is None:
+            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+
+            self._effort = AcceptedEffort()
+        return self._effort
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models", "/v1")

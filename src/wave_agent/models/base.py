@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # only the client needs them
 
 ApiName: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic"]
 CHAT_API: ApiName = "openai-chat"
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
+"""From the least to the most. Not every model knows the last ones."""
 
 
 class ToolSpec(Struct, frozen=True):
@@ -187,6 +190,10 @@ class Api(Protocol):
 
     def adapts_to(self, status: int, refusal: "Refusal") -> bool:
         """True: the server refused something optional, and the next body will do without."""
+        ...
+
+    def instead(self, status: int, refusal: "Refusal") -> "Api | None":
+        """Another API of the server, if its refusal says that this model is only there."""
         ...
 
     def models_url(self, base_url: str) -> str:

@@ -250,6 +250,9 @@ class ModelClient:
             if response.status in _KEY_REFUSED and self._key_source is not None and not refreshed:
                 refreshed = True
                 await self._need_key(refused=self._key)
+            elif (named := self._api.instead(response.status, refusal)) is not None:
+                await self._use(named)
+                transport = self._transport = self._new_transport()
             elif self._api.adapts_to(response.status, refusal):
                 pass
             elif await self._finds_other_api(response.status):
@@ -265,9 +268,13 @@ class ModelClient:
         found = await ask(self._api.name, self._key)
         if found is None:
             return False
-        await self.close()
-        self._api, self._endpoint = found, found.endpoint(self._base_url)
+        await self._use(found)
         return True
+
+    async def _use(self, api: Api) -> None:
+        """Speak this API from now on."""
+        await self.close()
+        self._api, self._endpoint = api, api.endpoint(self._base_url)
 
     def _as_json(self, body: Mapping[str, Any]) -> bytes:
         conversation = self._api.conversation

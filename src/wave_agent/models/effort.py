@@ -1,16 +1,13 @@
 """How hard a model is asked to think, and what is asked of it once its server has refused that."""
 
+import re
 from collections.abc import Collection
-from typing import Literal, TypeAlias
 
-from wave_agent.lazy_regex import lazy_regex
+from wave_agent.models.base import EFFORTS
 
-Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
-EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
-"""From the least to the most. Not every model knows the last ones."""
 _COMMON = 3
-"""How many of them a server knows that knows any."""
-_QUOTED = lazy_regex(r"""['"`](low|medium|high|xhigh|max)['"`]""")
+"""How many levels a server knows that knows any."""
+_QUOTED = re.compile(r"""['"`](low|medium|high|xhigh|max)['"`]""")
 
 
 class AcceptedEffort:

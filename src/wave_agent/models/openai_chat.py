@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from wave_agent.http.refusals import Refusal
 from wave_agent.http.routes import Endpoint, endpoint_below, url_below
 from wave_agent.lazy_regex import lazy_regex
-from wave_agent.models.base import CHAT_API, ModelRequest
+from wave_agent.models.base import CHAT_API, Api, ModelRequest
 from wave_agent.models.client import Deadlines, ModelClient
 from wave_agent.models.conversion import belongs, without_parts
-from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.windows import Fetch, Window, context_window
 
 if TYPE_CHECKING:
     from wave_agent.models.chat_stream import AnswerReader
+    from wave_agent.models.effort import AcceptedEffort
 
 __all__ = ["Deadlines", "OpenAIChat", "OpenAIChatModel"]
 
@@ -44,7 +44,7 @@ class OpenAIChat:
 
     def __init__(self) -> None:
         self._support = _ServerSupport()
-        self._effort = AcceptedEffort()
+        self._effort: AcceptedEffort | None = None
         self._sent_extra: set[str] = set()
         """The fields of calls sent back that only the server understands."""
         self._sent: Sequence[Mapping[str, Any]] = ()
@@ -83,7 +83,7 @@ class OpenAIChat:
                 body["tool_choice"] = support.force or {"type": "function", "function": {"name": request.must_call}}
         if request.max_output_tokens is not None:
             body[support.limit] = request.max_output_tokens
-        if (effort := self._effort.of(request.effort, request.model)) is not None:
+        if request.effort is not None and (effort := self._accepted_effort().of(request.effort, request.model)):
             body["reasoning_effort"] = effort
         return body
 
@@ -99,11 +99,26 @@ class OpenAIChat:
         if stricter := self._support.as_strict_as(status, refusal.message, self._sent):
             self._support = stricter
             return True
-        if status in {400, 422} and self._effort.adapts_to(refusal.message.lower(), "reasoning_effort"):
+        if status in {400, 422} and self._accepted_effort().adapts_to(refusal.message.lower(), "reasoning_effort"):
             return True
         simpler = self._support.without_refused(status, refusal)
         self._support = simpler or self._support
         return simpler is not None
+
+    def instead(self, status: int, refusal: Refusal) -> Api | None:
+        # Some of OpenAI's models are not served here, or take no tools.
+        if status not in {400, 404} or "v1/responses" not in refusal.message:
+            return None
+        from wave_agent.models.openai_responses import OpenAIResponses  # lazy: few servers have it
+
+        return OpenAIResponses()
+
+    def _accepted_effort(self) -> "AcceptedEffort":
+        if self._effort is None:
+            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+
+            self._effort = AcceptedEffort()
+        return self._effort
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models")

@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
 from wave_agent.http.refusals import Refusal
 from wave_agent.http.routes import Endpoint, endpoint_below, url_below
-from wave_agent.models.base import ModelRequest
+from wave_agent.models.base import Api, ModelRequest
 from wave_agent.models.client import ModelClient
 from wave_agent.models.conversion import belongs
-from wave_agent.models.effort import AcceptedEffort
 from wave_agent.models.limits import AnswerLimits
 from wave_agent.models.responses_stream import API, ResponsesReader
 from wave_agent.models.windows import Fetch, Window, context_window
+
+if TYPE_CHECKING:
+    from wave_agent.models.effort import AcceptedEffort
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_ID = 64
@@ -46,7 +48,7 @@ class OpenAIResponses:
 
     def __init__(self) -> None:
         self._encrypted = True
-        self._effort = AcceptedEffort()
+        self._effort: AcceptedEffort | None = None
         self._one_call = True
         self._force = True
         self._asked = ""
@@ -91,7 +93,7 @@ class OpenAIResponses:
             body["include"] = [_ENCRYPTED]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
-        if (effort := self._effort.of(request.effort, request.model)) is not None:
+        if request.effort is not None and (effort := self._accepted_effort().of(request.effort, request.model)):
             body["reasoning"] = {"effort": effort}
         return body
 
@@ -106,7 +108,7 @@ class OpenAIResponses:
         if self._encrypted and ("encrypted" in message or "include" in message) and "verif" not in message:
             self._encrypted = False
             return True
-        if self._effort.adapts_to(message, "reasoning.effort"):
+        if self._accepted_effort().adapts_to(message, "reasoning.effort"):
             return True
         if self._force and "tool_choice" in message:
             self._force = False
@@ -115,6 +117,16 @@ class OpenAIResponses:
             self._one_call = False
             return True
         return False
+
+    def instead(self, status: int, refusal: Refusal) -> Api | None:
+        return None
+
+    def _accepted_effort(self) -> "AcceptedEffort":
+        if self._effort is None:
+            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+
+            self._effort = AcceptedEffort()
+        return self._effort
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models")

@@ -38,7 +38,7 @@ from wave_agent.screen.keys import Where, bindings
 from wave_agent.screen.lookup import find_context
 from wave_agent.screen.mcp_view import mentionable
 from wave_agent.screen.narration import Narration
-from wave_agent.screen.opening import Opening
+from wave_agent.screen.opening import FirstAgent
 from wave_agent.screen.permission import PermissionDialog, RestoreDialog
 from wave_agent.screen.prompt import PromptBox
 from wave_agent.screen.question import Question
@@ -97,7 +97,7 @@ class WaveApp(App[int]):
         self._preference = Preference(agents.home)
         self._commands = Commands(self, self._preference)
         self._agent: Agent | None = None
-        self._opening = Opening(agents, lambda: self._open(agents.first))
+        self._first = FirstAgent(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._happened: asyncio.Queue[tuple[Event, Narration]] = asyncio.Queue()
         self._narration: Narration | None = None
@@ -119,8 +119,8 @@ class WaveApp(App[int]):
 
     def prepare(self) -> None:
         """Create the first agent before drawing anything, so that errors appear in the plain terminal."""
-        agent = self._opening.begin()
-        if agent is None or not self._opening.asks:
+        agent = self._first.begin()
+        if agent is None or not self._first.asks:
             self._agent = agent
         else:
             self._left.append(asyncio.ensure_future(agent.close()))
@@ -149,9 +149,9 @@ class WaveApp(App[int]):
         self.set_interval(1.0, self._use_pause)
 
     async def _ask_for_trust(self) -> None:
-        answer = await self.ask(TrustQuestion(self._opening.dialog()))
+        answer = await self.ask(TrustQuestion(self._first.dialog()))
         try:
-            self._agent = self._opening.finish(answer)
+            self._agent = self._first.finish(answer)
         except WaveError as error:
             self.exit(1, message=f"wave: {error}")
             return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wave_agent.settings.trust import Record
 
 
-class Opening:
+class FirstAgent:
     """`begin`, and if it `asks`: `dialog`, then `finish` with the answer."""
 
     def __init__(self, agents: Agents, open_first: Callable[[], Agent]) -> None:

@@ -37,7 +37,7 @@ from wave_agent.screen.dialogs import (
     rules_in,
 )
 from wave_agent.screen.history import History
-from wave_agent.screen.opening import Opening
+from wave_agent.screen.opening import FirstAgent
 from wave_agent.screen.sent_prompt import MOST_WAKES, send_prompt
 from wave_agent.screen.shell import UserShell
 from wave_agent.sessions.recorder import transcripts
@@ -84,7 +84,7 @@ class PlainSession:
         self._every_hook = every_hook
         self._caution = caution
         self._agent: Agent | None = None
-        self._opening = Opening(agents, lambda: self._open(agents.first))
+        self._first = FirstAgent(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about
         self._terminal = LineTerminal(teletype, on_lines=self._entered, on_end=self._ended, on_gone=self.leave)
         self._questions = Questions(self._terminal)
@@ -108,8 +108,8 @@ class PlainSession:
 
     def prepare(self) -> None:
         """Create the first agent, so that errors appear before anything is asked."""
-        agent = self._opening.begin()
-        if agent is None or not self._opening.asks:
+        agent = self._first.begin()
+        if agent is None or not self._first.asks:
             self._agent = agent
         else:
             self._beside.add(asyncio.ensure_future(agent.close()))
@@ -159,7 +159,7 @@ class PlainSession:
             self._interrupt_work()
 
     async def _ask_for_trust(self) -> bool:
-        self._agent = self._opening.finish(await self.ask(self._opening.dialog()))
+        self._agent = self._first.finish(await self.ask(self._first.dialog()))
         return self._agent is not None
 
     def _open(self, resume: str | None, source: str = "startup", before: Agent | None = None) -> Agent:
