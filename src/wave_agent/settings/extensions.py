@@ -139,20 +139,14 @@ def load_extensions(
     for one in found:
         where, kind = reveal(one.shown(project)), one.place.kind
         why = why_not(one) if one.place.layer in OF_THE_PROJECT else None
-        types = () if why == NOT_TRUSTED else _types_of(one)
-        if one.problem:
-            unused.append(UnusedExtension(kind=kind, path=where, why=one.problem, types=types))
-            continue
-        if why is not None:
-            mistake = _mistake_in(one, project)
-            unused.append(
-                UnusedExtension(kind=kind, path=where, why=mistake or why, untrusted=not mistake, types=types)
-            )
-            continue
         try:
-            file = _parsed(one, project, notices)
+            file = _usable(one, why, project, notices)
         except _UnusableError as error:
-            unused.append(UnusedExtension(kind=kind, path=where, why=str(error), types=types))
+            untrusted = why is not None and str(error) == why
+            types = () if why == NOT_TRUSTED else _types_of(one)
+            unused.append(
+                UnusedExtension(kind=kind, path=where, why=str(error), untrusted=untrusted, types=types),
+            )
             continue
         # A call of a subagent finds its type in any case: the project's must not be found instead of the user's.
         known_as = file.name.casefold() if kind is ExtensionKind.AGENTS else file.name
@@ -164,6 +158,15 @@ def load_extensions(
     return Extensions(
         files=tuple(files.values()), shadowed=tuple(shadowed), unused=tuple(unused), notices=tuple(notices)
     )
+
+
+def _usable(found: FoundExtension, why_untrusted: str | None, project: str, notices: list[str]) -> ExtensionFile:
+    """Raises `_UnusableError`."""
+    if found.problem:
+        raise _UnusableError(found.problem)
+    if why_untrusted is not None:
+        raise _UnusableError(_mistake_in(found, project) or why_untrusted)
+    return _parsed(found, project, notices)
 
 
 def _types_of(found: FoundExtension) -> tuple[str, ...]:
