@@ -163,6 +163,17 @@ async def test_a_definition_replaces_a_built_in_type_in_any_case(world: World) -
     assert requests_of(model, "task")[0].messages[0]["content"].startswith("Look my way.")
 
 
+async def test_a_definition_of_the_user_that_cannot_be_read_leaves_its_type_out(world: World) -> None:
+    file = Path(os.environ["WAVE_HOME"]) / "agents" / "mine.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: general-purpose\ndescription: d\ntools: [Read\n---\nLook.\n")
+    model = talking(above=above(Reply(tool_calls=[task()])))
+
+    result = await world.run(model)
+
+    assert 'there is no subagent_type "general-purpose"' in str(report(result).result)
+
+
 @pytest.mark.parametrize("name", ["Task", "Agent"])
 async def test_a_type_in_another_case_or_the_tool_by_its_other_name_is_the_same_for_guards(
     world: World, name: str

@@ -105,6 +105,40 @@ def test_a_project_cannot_make_a_built_in_subagent_that_only_reads_write(project
     assert "general.md replaces the built-in subagent general-purpose in this project.\n" in done.stderr
 
 
+@pytest.mark.parametrize("change", ["other text", "a mistake", "another name"])
+def test_no_built_in_subagent_takes_the_place_of_a_definition_that_is_left_out(project: Project, change: str) -> None:
+    """It would be without the definition's guards and limits."""
+    text = REVIEWER.replace("name: reviewer", "name: general-purpose")
+    define(project, text, name="general-purpose")
+    flags = ("--permission-mode", "bypassPermissions")
+    acts = Reply(tool_calls=[call("Bash", command="touch ran")])
+    with serving(Reply(tool_calls=[task("general-purpose")]), "I cannot.", acts, "Done.") as server:
+        project.wave("hooks", "trust", "--yes")
+        if change == "another name":
+            define(project, text.replace("name: general-purpose", "name: worker"), name="general-purpose")
+        else:
+            wrong = "permissionMode: yolo" if change == "a mistake" else "permissionMode: bypassPermissions\ncolor: red"
+            define(project, text.replace("permissionMode: bypassPermissions", wrong), name="general-purpose")
+        if change == "a mistake":
+            project.wave("hooks", "trust", "--yes")
+        done = project.wave("-p", "Go.", *flags, server=server)
+
+    assert not (project.directory / "ran").exists()
+    if done.returncode:  # its hooks are said to be missing
+        assert "removed or disabled: PreToolUse" in done.stderr
+        return
+    assert "- general-purpose" not in str(server.requests[0].body["tools"])
+    assert 'there is no subagent_type "general-purpose"' in messages(server.requests[1])[-1]["content"]
+    assert "The subagent general-purpose is not available in this session: " in done.stderr
+
+
+def test_an_untrusted_project_takes_no_built_in_subagent_away(project: Project) -> None:
+    define(project, REVIEWER.replace("name: reviewer", "name: explore"), name="explore")
+    with serving(Reply(tool_calls=[task("explore")]), "Found.", "Done.") as server:
+        done = project.wave("-p", "Go.", "--no-project-hooks", server=server)
+    assert done.stdout == "Done.\n"
+
+
 def test_a_wrong_definition_is_reported_with_file_and_field_and_left_out(project: Project) -> None:
     define(project, "---\nname: reviewer\ndescription: d\npermissionMode: yolo\n---\nReview.\n")
     with serving("Hello.") as server:

@@ -68,6 +68,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     snapshot: Snapshot = Snapshot()
     agents: "Mapping[str, AgentDefinition]" = {}
     """Types of subagents, besides those that are built in."""
+    withheld_agents: tuple[str, ...] = ()
+    """Built-in types that this session does not have."""
     notices: tuple[str, ...] = ()
 
     def in_session(self, session_id: str) -> "Foundation":
@@ -180,6 +182,7 @@ def lay_foundation(options: Options, environment: Mapping[str, str]) -> Foundati
         above=above,
         snapshot=Snapshot(gathered.files, _known_as(home, options.managed_file, own)),
         agents=agents.definitions if agents else {},
+        withheld_agents=tuple(agents.withheld) if agents else (),
         notices=(
             *(*notices, *gathered.notices, *limited, *map(str, settings.issues)),
             *(agents.notices if agents else ()),

@@ -187,7 +187,7 @@ def _task_tool(foundation: Foundation) -> Task:
         for name in (*BUILT_IN, *more)
         if any(rule.matches(Task.name, {"subagent_type": name}, places) for rule in rules if rule.tool == TASK)
     ]
-    return task_tool(more, denied)
+    return task_tool(more, denied, foundation.withheld_agents)
 
 
 def _shared_budget(foundation: Foundation, session_id: str) -> SharedBudget:

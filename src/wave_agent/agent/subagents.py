@@ -68,7 +68,8 @@ class Subagents:
         self._make_parts = make_parts
         self._time_limit = time_limit
         own, built_in = ground.foundation.agents, built_in_agents()
-        self._types = {**{name: built_in[name] for name in unreplaced(own)}, **own}
+        kept = unreplaced((*own, *ground.foundation.withheld_agents))
+        self._types = {**{name: built_in[name] for name in kept}, **own}
         self._free = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
         """Calls that have begun and not ended."""

@@ -33,7 +33,12 @@ def _built_in(name: str, about: str, extensions: Extensions | None) -> HookRow:
     files = () if extensions is None else extensions.files
     instead = next((one for one in files if one.kind is ExtensionKind.AGENTS and one.name.casefold() == name), None)
     if instead is None:
-        return _row(name, "built in", about, ())
+        unused = () if extensions is None else extensions.unused
+        missing = next((one for one in unused if name in map(str.casefold, one.types)), None)
+        if missing is None:
+            return _row(name, "built in", about, ())
+        why = f"{missing.path} replaces it, but cannot be used"
+        return _row(name, "not used", why, [("built in", about), ("instead", missing.path)])
     why = f"the built-in one is replaced: {instead.path}"
     return _row(name, "not used", why, [("built in", about), ("instead", instead.path)])
 

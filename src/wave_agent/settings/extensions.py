@@ -6,6 +6,7 @@ the session starts without it. Everything is bound at the start: what changes on
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from msgspec import Struct
@@ -97,6 +98,8 @@ class UnusedExtension(Struct, frozen=True, kw_only=True):
     """As shown: relative to the project, if it is in there."""
     why: str
     untrusted: bool = False
+    types: tuple[str, ...] = ()
+    """Of an agent that the user wrote or once trusted: what it may be called."""
 
 
 class Extensions(Struct, frozen=True, kw_only=True):
@@ -135,17 +138,15 @@ def load_extensions(
     notices: list[str] = []
     for one in found:
         where, kind = reveal(one.shown(project)), one.place.kind
-        if one.problem:
-            unused.append(UnusedExtension(kind=kind, path=where, why=one.problem))
-            continue
-        if one.place.layer in OF_THE_PROJECT and (why := why_not(one)) is not None:
-            mistake = _mistake_in(one, project)
-            unused.append(UnusedExtension(kind=kind, path=where, why=mistake or why, untrusted=not mistake))
-            continue
+        why = why_not(one) if one.place.layer in OF_THE_PROJECT else None
         try:
-            file = _parsed(one, project, notices)
+            file = _usable(one, why, project, notices)
         except _UnusableError as error:
-            unused.append(UnusedExtension(kind=kind, path=where, why=str(error)))
+            untrusted = why is not None and str(error) == why
+            types = () if why == NOT_TRUSTED else _types_of(one)
+            unused.append(
+                UnusedExtension(kind=kind, path=where, why=str(error), untrusted=untrusted, types=types),
+            )
             continue
         # A call of a subagent finds its type in any case: the project's must not be found instead of the user's.
         known_as = file.name.casefold() if kind is ExtensionKind.AGENTS else file.name
@@ -157,6 +158,25 @@ def load_extensions(
     return Extensions(
         files=tuple(files.values()), shadowed=tuple(shadowed), unused=tuple(unused), notices=tuple(notices)
     )
+
+
+def _usable(found: FoundExtension, why_untrusted: str | None, project: str, notices: list[str]) -> ExtensionFile:
+    """Raises `_UnusableError`."""
+    if found.problem:
+        raise _UnusableError(found.problem)
+    if why_untrusted is not None:
+        raise _UnusableError(_mistake_in(found, project) or why_untrusted)
+    return _parsed(found, project, notices)
+
+
+def _types_of(found: FoundExtension) -> tuple[str, ...]:
+    """What an agent may be called, even if it cannot be used: after its file, and as it says."""
+    if found.place.kind is not ExtensionKind.AGENTS or found.is_place:
+        return ()
+    with suppress(FrontMatterError):
+        front = parse_front_matter(found.content.decode(errors="replace"), forgiving=True)
+        return (found.stem, str(front.values.get("name", found.stem)))
+    return (found.stem,)
 
 
 def _mistake_in(found: FoundExtension, project: str) -> str:

@@ -11,6 +11,7 @@ from wave_agent.settings.built_in_agents import with_built_in_limits
 from wave_agent.settings.places import OF_THE_PROJECT, ExtensionKind
 from wave_agent.settings.sources import Gathered
 from wave_agent.text import reveal
+from wave_agent.tools.task import unreplaced
 
 
 class SessionAgents(Struct, frozen=True, kw_only=True):
@@ -23,13 +24,20 @@ class SessionAgents(Struct, frozen=True, kw_only=True):
     """Their hooks that do not run, because those of their layer do not."""
     replacing: tuple[str, ...] = ()
     """Which definitions of the project replace built-in types."""
+    withheld: Mapping[str, str] = {}
+    """Built-in types that are not offered, each with the file that was to replace it: its limits and hooks would be
+    missing."""
 
     @property
     def notices(self) -> tuple[str, ...]:
         """For the user and the transcript."""
         names = ", ".join(reveal(f"{hook.name} ({hook.event}, {hook.agent})") for hook in self.silenced)
         silenced = (f"These hooks of subagents do not run in this session either: {names}.",) if names else ()
-        return (*map(str, self.problems), *self.replacing, *silenced)
+        withheld = (
+            f"The subagent {name} is not available in this session: {reveal(path)} replaces it, but cannot be used."
+            for name, path in self.withheld.items()
+        )
+        return (*map(str, self.problems), *self.replacing, *silenced, *withheld)
 
 
 def session_agents(gathered: Gathered, in_code: Mapping[str, AgentDefinition] | None = None) -> SessionAgents:
@@ -40,12 +48,18 @@ def session_agents(gathered: Gathered, in_code: Mapping[str, AgentDefinition] | 
     settings = gathered.settings
     found = placed({**limited.definitions, **(in_code or {})}, settings.hooks.hooks, strict=settings.strict_hooks)
     off = gathered.layers_without_hooks
+    unused = () if gathered.extensions is None else gathered.extensions.unused
+    left_out = {
+        **{name.casefold(): one.path for one in unused for name in one.types},
+        **{name.casefold(): file.path for name, file in files.items() if name not in found},
+    }
     return SessionAgents(
         definitions={
             name: replace(one, hooks=tuple(hook for hook in one.hooks if hook.layer not in off))
             for name, one in found.items()
         },
         problems=problems,
+        withheld={name: left_out[name] for name in unreplaced(found) if name in left_out},
         replacing=limited.notices,
         silenced=tuple(hook for one in found.values() for hook in one.hooks if hook.layer in off),
     )

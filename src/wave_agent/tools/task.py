@@ -71,10 +71,10 @@ class Task(Tool):
         return await context.delegate(call, context)
 
 
-def task_tool(more: Mapping[str, str], denied: Collection[str] = ()) -> Task:
-    """The tool for the types of subagents that are built in, and more. Its description lists those that are not
-    `denied`; a call of another one is refused with the reason."""
-    types = {**{name: BUILT_IN[name] for name in unreplaced(more)}, **more}
+def task_tool(more: Mapping[str, str], denied: Collection[str] = (), withheld: Collection[str] = ()) -> Task:
+    """The tool for the types of subagents that are built in and not `withheld`, and more. Its description lists those
+    that are not `denied`; a call of another one is refused with the reason."""
+    types = {**{name: BUILT_IN[name] for name in unreplaced((*more, *withheld))}, **more}
     offered = {name: about for name, about in types.items() if name not in denied} or types
     listed = "\n".join(f"- {name}: {about}" for name, about in offered.items())
     return type("Task", (Task,), {"description": f"{_DESCRIPTION}\n\nTypes:\n{listed}", "listed": listed})(types)
