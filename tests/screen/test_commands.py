@@ -8,7 +8,7 @@ from typing import Any
 from tests.screen.stage import Stage, hooks, stage
 from wave_agent.hooks import deny
 from wave_agent.models.base import Usage
-from wave_agent.screen.command_actions import Commands
+from wave_agent.screen.command_actions import ScreenCommands
 from wave_agent.screen.commands import COMMANDS, PROMPTS, parse
 from wave_agent.screen.entries import Info, UserPrompt, Warning_
 from wave_agent.screen.session_picker import SessionPicker
@@ -25,7 +25,7 @@ def last(on: Stage) -> str:
 
 
 def test_every_command_of_the_table_has_its_method_and_no_method_is_without_a_row():
-    methods = {name.removeprefix("do_") for name in vars(Commands) if name.startswith("do_")}
+    methods = {name.removeprefix("do_") for name in vars(ScreenCommands) if name.startswith("do_")}
     assert methods | PROMPTS == {command.name for command in COMMANDS}
 
 

@@ -26,7 +26,7 @@ from wave_agent.screen.agents import Agents
 from wave_agent.screen.attachments import Attachment
 from wave_agent.screen.changes import change_of
 from wave_agent.screen.clipboard import hand_over
-from wave_agent.screen.command_actions import Commands
+from wave_agent.screen.command_actions import ScreenCommands
 from wave_agent.screen.commands import candidates, hidden_by_ours
 from wave_agent.screen.completion import CompletionItem
 from wave_agent.screen.conversation import Conversation
@@ -95,7 +95,7 @@ class WaveApp(App[int]):
         self._environment = environment
         self._every_hook = every_hook
         self._preference = Preference(agents.home)
-        self._commands = Commands(self, self._preference)
+        self._commands = ScreenCommands(self, self._preference)
         self._agent: Agent | None = None
         self._first = FirstAgent(agents, lambda: self._open(agents.first))
         self._refused: Mapping[str, str | None] = {}  # hook changes the user was asked about

@@ -60,7 +60,7 @@ class CommandScreen(Protocol):
     def leave(self) -> None: ...
 
 
-class Commands:
+class ScreenCommands:
     def __init__(self, front: CommandScreen, preference: Preference) -> None:
         self._front = front
         self._preference = preference

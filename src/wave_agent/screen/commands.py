@@ -1,4 +1,4 @@
-"""The table of slash commands. Each is implemented by the `Commands` method with its name."""
+"""The table of slash commands. Each is implemented by the `ScreenCommands` method with its name."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

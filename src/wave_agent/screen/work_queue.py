@@ -14,7 +14,7 @@ from wave_agent.messages import ToolBlock
 from wave_agent.permissions.decision import PermissionMode
 from wave_agent.screen.activity import Activity
 from wave_agent.screen.attachments import Attachment, attach
-from wave_agent.screen.command_actions import Commands
+from wave_agent.screen.command_actions import ScreenCommands
 from wave_agent.screen.commands import BY_NAME, PROMPTS, CommandLine, line_to_remember, parse, unknown
 from wave_agent.screen.dialogs import GO_ON, mode_in
 from wave_agent.screen.entries import Entry, ErrorEntry, Info, Warning_
@@ -50,7 +50,7 @@ class WorkQueue:
     def __init__(
         self,
         front: QueueScreen,
-        commands: Commands,
+        commands: ScreenCommands,
         box: PromptBox,
         activity: Activity,
         start: Callable[[Work], Worker[None]],
