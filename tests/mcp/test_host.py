@@ -143,6 +143,11 @@ async def test_a_server_that_refuses_to_list_something_has_its_tools(host: SdkHo
     assert (bool(listing.tools), [one.uri for one in listing.resources]) == (True, ["note://{id}"])
 
 
+async def test_a_server_that_never_lists_its_prompts_has_its_tools(host: SdkHost) -> None:
+    listing = await host.connect(stdio("modern", "mute_prompts"), deadline=20)
+    assert (bool(listing.tools), len(listing.resources), listing.prompts) == (True, 2, ())
+
+
 async def test_of_a_result_with_too_many_pieces_the_first_ones_are_kept(host: SdkHost) -> None:
     result = await host.call(stdio("modern"), "pieces", {"number": 100_000})
     assert len(result.content) == 2001

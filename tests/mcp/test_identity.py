@@ -111,6 +111,8 @@ def program(place: Place, name: str) -> None:
         ({"command": "strace", "args": ["-f", "/usr/bin/python3", "-m", "srv"]}, ["srv.py"], "srv.py"),
         ({"command": "x", "env": {"SERVER": "python -m srv"}}, ["srv.py"], "srv.py"),
         ({"command": "x", "env": {"SERVER": "./run --fast"}}, ["run"], "run"),
+        ({"command": "x", "args": ['{"command": "python", "args": ["-m", "srv"]}']}, ["srv.py"], "srv.py"),
+        ({"command": "x", "args": ["--config=run: {command: ./a, args: []}"]}, ["b"], "b"),
         # programs that run what is there
         ({"command": "fastmcp", "args": ["run"]}, ["fastmcp.json", "server.py"], "server.py"),
         ({"command": "flask", "args": ["run"]}, ["app.py"], "lib.py"),
@@ -190,6 +192,29 @@ def test_the_project_can_change_unless_a_server_runs_code_of_it(place: Place) ->
     place.write("src/main.py", "new")
     assert place.running() == [*entries][:-1]
     assert place.waiting("script").why == "changed since you trusted it: src/main.py"
+
+
+@rows(
+    ("arguments", "content"),
+    [
+        (["mcpo", "--config", "all.json"], '{"mcpServers": {"a": {"command": "python", "args": ["-m", "srv"]}}}'),
+        (["mcp-proxy", "--named-server-config=all.yaml"], "a:\n  command: python\n  args: [-m, srv]\n"),
+        (["srv", "all.toml"], 'cmd = "python -m srv"\n'),
+    ],
+)
+def test_a_file_that_says_what_to_start_binds_a_server_to_all_code(
+    fresh: Callable[[], Place], arguments: list[str], content: str
+) -> None:
+    place = fresh()
+    name = next(one for one in ("all.json", "all.yaml", "all.toml") if arguments[-1].endswith(one))
+    place.write(name, content)
+    place.write("srv.py", "")
+    place.servers({"srv": {"command": "uvx", "args": arguments}})
+    place.user({"mcpServers": {"own": {"command": "uvx", "args": arguments}}})
+    assert name in place.waiting("own").why
+    place.agree("srv")
+    place.write("srv.py", "changed")
+    assert "srv.py" in place.waiting("srv").why
 
 
 def test_imports_are_followed(place: Place) -> None:

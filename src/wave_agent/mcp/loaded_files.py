@@ -45,6 +45,9 @@ _FETCHING = lazy_regex(
 """Lines of `.npmrc` that make npm load no code of the project."""
 _OBJECT = lazy_regex(r"([\w.]+):[\w.]+")
 """`package.module:app`, which programs such as uvicorn import."""
+_CONFIGURATION = frozenset({".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml"})
+_STARTS = lazy_regex(r"""(?i)\b(?:mcpServers|command|cmd|exec|entrypoint|script)["']?\s*[:=]""")
+"""In configuration: a program that is started, as proxies of servers have it."""
 _PASSIVE = frozenset({
     *("package.json", "package-lock.json", "npm-shrinkwrap.json", ".package-lock.json", "pnpm-lock.yaml", "yarn.lock"),
     *("bun.lock", "bun.lockb", "tsconfig.json", ".nvmrc", ".node-version", "pyproject.toml", "uv.lock"),
@@ -121,12 +124,8 @@ class LoadedFiles:
         """Settings of npm that only say where packages come from. They are bound, but no file that they name."""
         if os.path.basename(name) != ".npmrc":
             return False
-        try:
-            with open(os.path.join(self._directory, name), encoding="utf-8", errors="replace") as file:
-                lines = file.read(1 << 20).splitlines()
-        except OSError:
-            return False
-        return all(map(_FETCHING.match, lines))
+        path = os.path.join(self._directory, name)
+        return os.access(path, os.R_OK) and all(map(_FETCHING.match, _text_of(path).splitlines()))
 
     def _reach(self, path: str) -> None:
         """This file or directory lets it load code of the project."""
@@ -257,12 +256,8 @@ class LoadedFiles:
         """Whether a project's file about packages says something about this one."""
         if os.path.basename(path) != "package.json" or not (name := program_of_package(package)):
             return False
-        try:
-            with open(path, "rb") as file:
-                text = file.read(1 << 20)
-        except OSError:
-            return False
-        return f'"{name}"'.encode() in text or f'/{name}"'.encode() in text
+        text = _text_of(path)
+        return f'"{name}"' in text or f'/{name}"' in text
 
     def _main(self, row: LauncherRow, arguments: LauncherArguments, bases: Sequence[str]) -> None:
         main = arguments.main
@@ -354,6 +349,8 @@ class LoadedFiles:
 
     def _named(self, word: str, bases: Sequence[str], *, code: bool, is_data: bool) -> None:
         """A word among the arguments. `is_data`: a directory is something to work on."""
+        if "{" in word and self._is_of_project and _STARTS.search(word):
+            self._reach(self._directory)
         for one in spellings(word):
             if "\0" in one or len(one) > 1024:
                 continue
@@ -367,6 +364,8 @@ class LoadedFiles:
                 elif os.path.lexists(path) or (("/" in one or "." in one) and _LOOKS_LIKE_A_FILE.fullmatch(one)):
                     suffix = os.path.splitext(path)[1].lower()
                     self.files.file(path, code=suffix in SCRIPTS or (code and suffix in CODE))
+                    if suffix in _CONFIGURATION and _STARTS.search(_text_of(path)):
+                        self._reach(path)
 
     def _variables(self) -> None:
         """Files that the entry's own variables name, and those that programs load because of them."""
@@ -388,6 +387,15 @@ class LoadedFiles:
         for base in self._searched_by_python():
             self.files.search(base)
             self.files.siblings(base)
+
+
+def _text_of(path: str) -> str:
+    """Empty if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return ""
 
 
 def _is_isolated(arguments: LauncherArguments) -> bool:

@@ -223,6 +223,8 @@ class Server:
             ),
             "prompts/get": self.get_prompt,
         }
+        if "mute_prompts" in FAULTS:
+            self.methods["prompts/list"] = lambda *_: None
         if "no_resources" in FAULTS:
             self.methods["resources/list"] = lambda number, _: self.tools.refuse(number, REFUSAL, {})
 

@@ -21,6 +21,8 @@ from wave_agent.mcp.values import (
 
 BYTES_LIMIT = 4 << 20
 _PAGES_LIMIT = 100
+_PATIENCE = 10.0
+"""Seconds for a list that a server can do without."""
 _INSTRUCTIONS_LIMIT = 1 << 16
 
 Page = Callable[[str | None], Awaitable[tuple[Sequence[Any], str | None]]]
@@ -45,17 +47,17 @@ async def listing_of(client: Client, name: str) -> ServerListing:
         tools.extend(map(_tool, found))
 
     async def list_resources() -> None:
-        with _tolerated():
+        with _tolerated(), anyio.move_on_after(_PATIENCE):
             found = await _pages(lambda cursor: _resources(client, cursor), LISTED_LIMIT)
             resources.extend(_resource(one) for one in found[:LISTED_LIMIT])
 
     async def list_templates() -> None:
-        with _tolerated():
+        with _tolerated(), anyio.move_on_after(_PATIENCE):
             found = await _pages(lambda cursor: _templates(client, cursor), LISTED_LIMIT)
             resources.extend(_template(one) for one in found[:LISTED_LIMIT])
 
     async def list_prompts() -> None:
-        with _tolerated():
+        with _tolerated(), anyio.move_on_after(_PATIENCE):
             found = await _pages(lambda cursor: _prompts(client, cursor), LISTED_LIMIT)
             prompts.extend(map(_prompt, found[:LISTED_LIMIT]))
 
