@@ -177,6 +177,29 @@ def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path
     }
 
 
+def test_no_garbage_is_looked_for_while_an_agent_is_made(tmp_path: Path) -> None:
+    """It loads modules, in a session with servers two dozen."""
+    code = """
+import gc
+seen = []
+def note(event, facts):
+    if event == "socket.connect" or (event == "import" and facts[0] == "wave_agent.agent.mcp_servers"):
+        seen.append(f"{event}:{gc.isenabled()}")
+sys.addaudithook(note)
+"""
+    settings = {"mcpServers": {"notes": {"command": "notes", "disabled": True}}}
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    with RecordingModelServer.in_thread(["Hello."]) as server:
+        found = printed_by(
+            code + RUN.format(arguments=["-p", "Hi", "--cwd", str(tmp_path)]),
+            "seen",
+            WAVE_HOME=str(tmp_path),
+            WAVE_BASE_URL=server.base_url,
+            WAVE_MODEL="any",
+        )
+    assert found == {"import:False", "socket.connect:True"}
+
+
 def test_one_prompt_looks_for_no_module_beside_its_script(tmp_path: Path) -> None:
     script = tmp_path / "bin" / "wave"
     script.parent.mkdir()

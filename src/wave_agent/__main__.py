@@ -48,8 +48,7 @@ def _prompt(flags: "Mapping[str, Any]") -> int:
         _load_msgspec()
         from wave_agent.cli.headless import start_prompt  # lazy: takes most of the time of a start
 
-        _collect_garbage()
-        return start_prompt(**flags)
+        return start_prompt(**flags)  # collects garbage as soon as there is an agent
     except (Exception, KeyboardInterrupt) as error:
         from wave_agent.cli.main import report  # lazy: few runs fail
 

@@ -28,7 +28,15 @@ def children_of(pid: int) -> list[int]:
 
 def process_of() -> int:
     """The pid of the only such process of ours."""
-    [found] = [pid for pid in children_of(os.getpid()) if b"host_program" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    [found] = [pid for pid in children_of(os.getpid()) if b"host_program" in command_of(pid)]
+    return found
+
+
+def command_of(pid: int) -> bytes:
+    """Its command line. For a moment after the start, a process has none yet."""
+    patience = time.monotonic() + 1
+    while not (found := Path(f"/proc/{pid}/cmdline").read_bytes()) and time.monotonic() < patience:
+        pass
     return found
 
 

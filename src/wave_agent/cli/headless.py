@@ -1,6 +1,7 @@
 """`wave -p`: one prompt, from a terminal, a script or CI."""
 
 import asyncio
+import gc
 import json
 import os
 import select
@@ -107,6 +108,8 @@ async def _run(options: Callable[[], Options], prompt: str, piped: str, screen: 
     callbacks = Callbacks(on_event=screen.show)
     asked = options()
     agent = Agent.from_options(replace(asked, callbacks=callbacks, interactive=False))
+    gc.freeze()  # what a session consists of lives as long as it
+    gc.enable()
     if agent.unused_hooks:
         from wave_agent.settings.unused_hooks import unused_hooks_notice  # lazy: few projects have any
 
