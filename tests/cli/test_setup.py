@@ -160,7 +160,7 @@ def test_without_a_terminal_the_missing_flags_are_named(project: Project, argume
         (("--base-url", "http://me:secret-word@127.0.0.1:9/v1"), "", "contains a user and password"),
         (("--base-url", "http://127.0.0.1:9/v1?key=secret-word"), "", "contains a query"),
         (("--base-url", "http://127.0.0.1:9/v1", "--api-key-stdin"), "\n", "The key is empty."),
-        (("--base-url", "http://127.0.0.1:9/v1", "--api-key-stdin"), f"{KEY} {KEY}\n", "contains blanks"),
+        (("--base-url", "http://127.0.0.1:9/v1", "--api-key-stdin"), f"{KEY} {KEY}\n", "contains spaces"),
         (("--base-url", "http://127.0.0.1:9/v1", "--api", "soap"), "", "'soap' is not one of"),
     ],
 )
@@ -443,7 +443,7 @@ def test_a_server_that_wants_a_key_gets_the_one_that_is_typed_unseen(project: Pr
         dialogue.expect("needs a key")
         dialogue.answer("Which server?", "1")
         dialogue.answer("API key for Ollama (not shown): ", "with blank")
-        dialogue.expect("The key contains blanks")
+        dialogue.expect("The key contains spaces")
         dialogue.answer("API key for Ollama (not shown): ", KEY)
         dialogue.expect("refused the key")
         dialogue.answer("API key for Ollama (not shown): ", KEY)
