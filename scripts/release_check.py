@@ -151,12 +151,16 @@ def write_bill_of_materials(wheel: Path, program: str, place: Path) -> None:
     run([environment / "bin" / "python", *quiet, f"{wheel}[{EXTRAS}]"])
     run([environment / "bin" / "python", "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools"])
     run([tool / "bin" / "python", *quiet, "cyclonedx-bom>=7,<8"])
-    bill = DIST / "wave-agent.cdx.json"
-    run([tool / "bin" / "cyclonedx-py", "environment", environment / "bin" / "python", "--of", "JSON", "-o", bill])
-    names = {part["name"] for part in json.loads(bill.read_text())["components"]}
+    file = DIST / "wave-agent.cdx.json"
+    more = ["--pyproject", ROOT / "pyproject.toml", "--of", "JSON", "-o", file]
+    run([tool / "bin" / "cyclonedx-py", "environment", environment / "bin" / "python", *more])
+    bill = json.loads(file.read_text())
+    bill["metadata"]["component"]["version"] = wheel.name.split("-")[1]  # pyproject.toml does not have it
+    file.write_text(json.dumps(bill, indent=2) + "\n")
+    names = {part["name"] for part in bill["components"]} | {bill["metadata"]["component"]["name"]}
     if not {"wave-agent", "msgspec", "mcp", "distributed"} <= names:
-        sys.exit(f"{bill} lacks packages: it lists {', '.join(sorted(names))}")
-    print(f"{bill.name}: {len(names)} packages")
+        sys.exit(f"{file} lacks packages: it lists {', '.join(sorted(names))}")
+    print(f"{file.name}: {len(names)} packages")
 
 
 def main() -> None:

@@ -171,6 +171,14 @@ def test_a_cancel_right_behind_its_prompt_is_not_lost(project: Project) -> None:
         assert client.end() == (0, "", "")
 
 
+@pytest.mark.parametrize("path", ["", "project"])
+def test_a_directory_that_is_not_named_by_its_whole_path_is_refused(project: Project, path: str) -> None:
+    client = Client(project, None)
+    error = client.ask(1, "session/new", cwd=path, mcpServers=[])["error"]
+    assert (error["code"], error["message"]) == (-32602, f'"{path}" is not an absolute path.')
+    assert client.end()[0] == 0
+
+
 def test_a_line_that_is_too_long_is_refused_and_skipped(project: Project) -> None:
     client = Client(project, None)
     assert client.process.stdin is not None

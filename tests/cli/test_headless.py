@@ -608,6 +608,12 @@ def test_a_session_is_resumed_by_the_beginning_of_its_id(project: Project):
     assert json.loads(again.stdout)["session_id"] == first["session_id"]
 
 
+def test_resuming_without_an_id_says_where_the_ids_are(project: Project):
+    done = project.wave("-r")
+    assert done.returncode == 2
+    assert "Option '-r' requires an argument. wave sessions lists the ids" in done.stderr
+
+
 def test_a_home_that_cannot_be_written_is_told_once_with_what_to_do(project: Project):
     home = "/proc/home"
     with serving("never") as server:

@@ -269,7 +269,7 @@ def _place_of(cursor: str | None) -> tuple[int, str] | None:
 
 def _require_directory(path: str) -> None:
     if not os.path.isabs(path) or "\0" in path:
-        raise WrongRequestError(f"{one_line(path, 200)} is not an absolute path.")
+        raise WrongRequestError(f'"{one_line(path, 200)}" is not an absolute path.')
     if not os.path.isdir(path):
         raise WrongRequestError(f"There is no directory {one_line(path, 200)}.")
 

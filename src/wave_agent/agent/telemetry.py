@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+from wave_agent.system.extras import install_extra
 from wave_agent.telemetry.agent_trace import AgentTrace
 from wave_agent.telemetry.pipeline import Sender, shared_pipeline
 from wave_agent.telemetry.program import ProgramSink, meter_provider, tracer_provider
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from wave_agent.agent.foundation import Foundation
     from wave_agent.settings.layers import Settings
 
-EXTRA = "pip install 'wave-agent[otel]'"
 _LONGEST = 8192
 """Characters of one text; more are cut off."""
 
@@ -56,7 +56,7 @@ def _sink(foundation: "Foundation", notices: list[str]) -> Sink | None:
     if found.target is None:
         return None
     if not has_extra():
-        notices.append(f"Telemetry is off: it needs an extra: {EXTRA}")
+        notices.append(f"Telemetry is off: it needs an extra: {install_extra('otel')}")
         return None
     return shared_pipeline(found.target, _load)
 

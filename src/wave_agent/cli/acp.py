@@ -13,9 +13,9 @@ from wave_agent.cli.main import wave
 from wave_agent.cli.quick import DEFAULTS, complain
 from wave_agent.errors import SettingsError
 from wave_agent.system.ancestry import handed_down
+from wave_agent.system.extras import install_extra
 from wave_agent.text import strip_controls
 
-EXTRA_MISSING = "Editors need the extra: pip install 'wave-agent[acp]'"
 NOT_HERE = frozenset(
     {"prompt", "output_format", "cwd", "no_hooks", "go_on", "resume", "plain", "debug_topics", "version", "help"}
 )
@@ -42,7 +42,7 @@ def _server() -> Callable[[Options, Mapping[str, str], Callable[[str], None]], i
         from wave_agent.acp.server import serve  # lazy: the SDK takes half a second to load
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "acp":
-            raise SettingsError(EXTRA_MISSING) from None
+            raise SettingsError(f"Editors need the extra: {install_extra('acp')}") from None
         raise
     return serve
 

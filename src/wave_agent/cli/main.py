@@ -323,6 +323,9 @@ def run(group: click.Group, arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         if isinstance(error, click.UsageError) and error.ctx is not None and error.ctx.info_name == _PROMPT:
             error.ctx = error.ctx.parent  # the user did not type that command
+        if isinstance(error, click.BadOptionUsage) and error.option_name in ("-r", "--resume"):
+            where = "wave sessions lists the ids, /resume in a session searches them, and -c takes the latest."
+            error = click.UsageError(f"{error.message} {where}", error.ctx)
         error.show()
         return error.exit_code
     except click.Abort:

@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from wave_agent.errors import WaveError
 from wave_agent.hooks.definitions import Layer
+from wave_agent.system.extras import install_extra
 
 USER_SCOPE = "user"
 """How `Server.scope` begins for servers of the user."""
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 """Of which the names of servers consist, and those of tools as the model sees them."""
-EXTRA_MISSING = "MCP servers need the extra: pip install 'wave-agent[mcp]'"
+EXTRA_MISSING = f"MCP servers need the extra: {install_extra('mcp')}"
 
 
 class ServerTransport(StrEnum):

@@ -21,8 +21,8 @@ from wave_agent.replay.report import UnitTotals
 from wave_agent.replay.snapshot import content_of, is_url
 from wave_agent.replay.units import RecordedSession, Unit
 from wave_agent.replay.worker import ReplayPlan, UnitDone
+from wave_agent.system.extras import install_extra
 
-EXTRA_MISSING = "A Dask cluster needs the extra: pip install 'wave-agent[fleet]'"
 _CONNECT_SECONDS = 20
 _LOOK_SECONDS = 1.0
 """How often to look for new workers."""
@@ -168,7 +168,7 @@ def _distributed() -> Any:
     try:
         found = import_module("distributed")
     except ImportError:
-        raise ReplayError(EXTRA_MISSING) from None
+        raise ReplayError(f"A Dask cluster needs the extra: {install_extra('fleet')}") from None
     for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by us
     return found

@@ -4,8 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from wave_agent.errors import ExportError
-
-EXTRA_MISSING = "This needs the extra: pip install 'wave-agent[fleet]'"
+from wave_agent.system.extras import install_extra
 
 
 def load(name: str) -> Any:
@@ -13,4 +12,4 @@ def load(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise ExportError(EXTRA_MISSING) from None
+        raise ExportError(f"This needs the extra: {install_extra('fleet')}") from None

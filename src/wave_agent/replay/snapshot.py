@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from wave_agent.errors import WaveError
 from wave_agent.replay.units import RecordedSession
+from wave_agent.system.extras import install_extra
 
-EXTRA_MISSING = "Transcripts at a URL need the extra: pip install 'wave-agent[fleet]'"
 _SUFFIX = ".jsonl"
 _WHEN = ("mtime", "LastModified", "last_modified", "updated", "created")
 """Where file systems of fsspec say when a file was changed."""
@@ -144,7 +144,7 @@ def _system(url: str) -> tuple[_Store, str]:
     try:
         url_to_fs = import_module("fsspec.core").url_to_fs  # lazy: from an extra, and only for URLs
     except ImportError:
-        raise StoreError(EXTRA_MISSING) from None
+        raise StoreError(f"Transcripts at a URL need the extra: {install_extra('fleet')}") from None
     try:
         # What a store listed before is of no use: sessions come and go.
         return url_to_fs(url, use_listings_cache=False)

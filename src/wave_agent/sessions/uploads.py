@@ -31,6 +31,7 @@ from wave_agent.errors import WaveError
 from wave_agent.sessions.masking import masked
 from wave_agent.sessions.outbox import DIRECTORY, TOKEN, Waiting, queue, waiting
 from wave_agent.system.credentials import without_userinfo
+from wave_agent.system.extras import install_extra
 from wave_agent.system.private_files import keep_private
 
 PAUSES = (1.0, 4.0, 16.0)
@@ -43,7 +44,6 @@ _NO_PARENT = 409
 _AGAIN = frozenset({408, _NO_PARENT, 425, 429, 500, 502, 503, 504})
 _LATER, _LATEST = 60.0, 6 * 3600.0
 """Seconds until a third try, and four times as many until each one after it, up to the latter."""
-EXTRA = "pip install 'wave-agent[fleet]'"
 
 
 class UploadError(WaveError):
@@ -387,7 +387,7 @@ class _ObjectStore:
         try:
             core: Any = import_module("fsspec.core")  # an extra, without types
         except ImportError:
-            raise UploadError(f"{scheme}:// needs an extra: {EXTRA}") from None
+            raise UploadError(f"{scheme}:// needs an extra: {install_extra('fleet')}") from None
         try:
             system, base = core.url_to_fs(url)
         except ImportError as error:

@@ -31,6 +31,7 @@ from wave_agent.settings.mcp_sources import has_servers
 from wave_agent.settings.places import ExtensionKind
 from wave_agent.settings.sources import SourceChoice, gather_settings
 from wave_agent.system.credentials import public_url
+from wave_agent.system.extras import install_extra
 from wave_agent.system.private_files import STORED_LOGINS, make_private, unwritten, wave_home
 from wave_agent.system.project import Project
 from wave_agent.workshop.inventory import untrusted
@@ -204,7 +205,7 @@ def _sandbox(project: Project, settings: Settings) -> CheckResult:
 
 def _servers(cwd: str | os.PathLike[str] | None, home: Path, choice: SourceChoice) -> Iterator[CheckResult]:
     """MCP servers: what keeps one from starting, found without starting any."""
-    from wave_agent.workshop.server_overview import EXTRA, counted, has_extra, overview  # lazy: most projects have none
+    from wave_agent.workshop.server_overview import counted, has_extra, overview  # lazy: most projects have none
 
     try:
         found = overview(cwd, choice)
@@ -215,7 +216,7 @@ def _servers(cwd: str | os.PathLike[str] | None, home: Path, choice: SourceChoic
     if ready and has_extra():
         yield CheckResult("mcp", "ok", f"{counted(len(ready), 'server')} may start: {', '.join(ready)}")
     elif found.rows and not has_extra():
-        yield CheckResult("mcp", "failed", f"MCP servers need an extra: {EXTRA}")
+        yield CheckResult("mcp", "failed", f"MCP servers need an extra: {install_extra('mcp')}")
     for issue in found.configured.issues:
         yield CheckResult("mcp", "failed" if issue.broken else "warning", str(issue))
     for row in found.rows:

@@ -17,10 +17,10 @@ from wave_agent.mcp.secrets import target_of
 from wave_agent.mcp.servers import Configured, RefusedServer, WaitingServer, configured_servers
 from wave_agent.mcp.values import Server
 from wave_agent.settings.sources import SourceChoice, gather_settings
+from wave_agent.system.extras import install_extra
 from wave_agent.system.project import Project
 from wave_agent.text import one_line
 
-EXTRA = "pip install 'wave-agent[mcp]'"
 WAITING = ("needs consent", "changed", "variable unset")
 """States of a server that does not start before the user has done something about it."""
 
@@ -108,7 +108,7 @@ def _rows(found: Overview) -> Iterator[ServerRow]:
 
 def _state(server: Server, known: Offered | None, failure: LastFailure | None) -> tuple[str, str]:
     if not has_extra():
-        return "extra missing", f"MCP servers need an extra: {EXTRA}"
+        return "extra missing", f"MCP servers need an extra: {install_extra('mcp')}"
     if problem := _missing_program(server):
         return "program missing", problem
     if failure is not None:

@@ -5,7 +5,7 @@ import os
 import time
 from typing import NamedTuple
 
-from wave_agent.agent.telemetry import EXTRA, find, has_extra
+from wave_agent.agent.telemetry import find, has_extra
 from wave_agent.errors import ModelError
 from wave_agent.http.retries import RequestFailure
 from wave_agent.http.routes import endpoint_at, proxy_for
@@ -13,6 +13,7 @@ from wave_agent.http.transport import Transport
 from wave_agent.settings.inheritance import inherited
 from wave_agent.settings.layers import Settings
 from wave_agent.system.credentials import public_url
+from wave_agent.system.extras import install_extra
 from wave_agent.telemetry.target import Signal, TelemetryTarget
 
 _PATIENCE = 5.0
@@ -32,7 +33,7 @@ async def check_telemetry(settings: Settings) -> TelemetryCheck:
             return TelemetryCheck("warning", f"off: {found.problem}")
         return TelemetryCheck("skipped", "off: neither OTEL_EXPORTER_OTLP_ENDPOINT nor telemetry.endpoint is set")
     if not has_extra():
-        return TelemetryCheck("warning", f"off: it needs an extra: {EXTRA}")
+        return TelemetryCheck("warning", f"off: it needs an extra: {install_extra('otel')}")
     target = found.target
     signals = [signal for signal in (target.traces, target.metrics) if signal is not None]
     answers = await asyncio.gather(*(_answer(target, signal) for signal in signals))

@@ -11,8 +11,9 @@ import click
 from wave_agent.cli.mcp.options import unknown_server
 from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.values import McpError, McpHost, Server, ServerListing
+from wave_agent.system.extras import install_extra
 from wave_agent.text import one_line
-from wave_agent.workshop.server_overview import EXTRA, WAITING, Overview, ServerRow, has_extra
+from wave_agent.workshop.server_overview import WAITING, Overview, ServerRow, has_extra
 
 PATIENCE = 30.0
 """Seconds to connect to a server that a person waits for."""
@@ -37,7 +38,7 @@ def startable(found: Overview, name: str) -> Server:
 def new_host(found: Overview) -> McpHost:
     """The process that speaks the protocol, for one command; not started yet. Raises `McpError` without the extra."""
     if not has_extra():
-        raise McpError(f"MCP servers need an extra: {EXTRA}")
+        raise McpError(f"MCP servers need an extra: {install_extra('mcp')}")
     from wave_agent.mcp.host import SdkHost  # lazy: only for commands that connect
 
     root = found.project.directory
