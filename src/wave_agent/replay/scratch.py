@@ -88,9 +88,8 @@ def remove_if_abandoned(worker: Path) -> None:
                 return
             for rest in run.glob("*/"):
                 remove_tree(rest)
-            if [rest.name for rest in run.iterdir()] == [
-                _LOCK
-            ]:  # without it, what cannot be removed looks like a new run
+            # The lock goes last: without it, what cannot be removed looks like a new run.
+            if [rest.name for rest in run.iterdir()] == [_LOCK]:
                 remove_tree(run)
 
 
