@@ -78,17 +78,32 @@ def test_an_interrupt_keeps_what_is_done_and_the_run_goes_on_from_there(
     assert complaint(nothing) == (1, "wave: There is no unfinished backtest of this project to resume.")
 
 
-def test_a_killed_run_can_be_resumed_and_its_files_are_removed_by_the_next(
+def test_a_killed_run_leaves_no_copy_of_the_project_and_can_be_resumed(
     project: Path, tmp_path: Path, temporary: Path
 ) -> None:
     asked = gated(tmp_path, "s005")
     running = started(project, tmp_path, *asked, "--jobs", "1")
     running.kill()
     running.communicate(timeout=60)
-    assert len(list(temporary.glob("wave-backtest-*"))) == 1
+    wait_until(lambda: not list(temporary.iterdir()))
     (tmp_path / "gate").touch()
     whole = report(project, "--resume")
     assert (whole["sessions"], whole["totals"]["newly blocked"]) == (8, 8 * BLOCKED)
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_files_of_a_run_that_was_killed_with_its_processes_are_removed_by_the_next(
+    project: Path, tmp_path: Path, temporary: Path
+) -> None:
+    running = started(project, tmp_path, *gated(tmp_path, "s005"), "--jobs", "1")
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(running.pid)], capture_output=True, text=True, check=True)
+    running.send_signal(signal.SIGSTOP)  # so that it does not replace them
+    for process in (*map(int, found.stdout.split()), running.pid):
+        os.kill(process, signal.SIGKILL)
+    running.communicate(timeout=60)
+    assert len(list(temporary.glob("wave-backtest-*"))) == 1
+    (tmp_path / "gate").touch()
+    assert report(project, "--resume")["sessions"] == 8
     assert list(temporary.iterdir()) == []
 
 

@@ -68,7 +68,7 @@ def sessions(*sizes: int) -> list[RecordedSession]:
 @rows(
     ("sizes", "workers", "units", "parts"),
     [
-        ((1000,) * 40, 1, 3, 1),
+        ((1000,) * 40, 1, 8, 1),
         ((1 << 20,), 4, 8, 8),
         ((1 << 20,), 1, 1, 1),
         ((8 << 20, *(100_000,) * 10), 4, 13, 8),
@@ -83,6 +83,11 @@ def test_sessions_are_divided_into_units(sizes: tuple[int, ...], workers: int, u
     assert [unit.number for unit in found] == list(range(len(found)))
     assert sum(unit.sessions for unit in found) == len(sizes)
     assert [part.session for unit in found for part in unit.parts if part.part == 0] == sessions(*sizes)
+
+
+def test_units_are_larger_if_each_one_is_sent_to_another_machine() -> None:
+    asked = sessions(*(200_000,) * 40)
+    assert [len(list(units_of(asked, 1, sent=sent))) for sent in (False, True)] == [40, 8]
 
 
 def test_the_parts_of_a_session_have_each_event_once() -> None:

@@ -115,7 +115,7 @@ def _value(value: Any) -> Any:
 
 
 @contextmanager
-def receiving(status: int = 200) -> Iterator[Receiver]:
+def receiving(status: int = 200, *, location: str = "") -> Iterator[Receiver]:
     receiver = Receiver(status)
 
     class Handler(BaseHTTPRequestHandler):
@@ -127,6 +127,8 @@ def receiving(status: int = 200) -> Iterator[Receiver]:
             try:
                 self.send_response(receiver.status)
                 self.send_header("Content-Length", "0")
+                if location:
+                    self.send_header("Location", location)
                 self.end_headers()
             except OSError:  # the program has gone
                 pass

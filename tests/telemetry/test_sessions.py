@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 from pathlib import Path
@@ -445,16 +447,46 @@ async def test_agents_of_one_process_share_a_pipeline(project: Path) -> None:
     assert before <= threading.active_count()
 
 
-async def test_a_receiver_that_refuses_is_one_notice(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("status", [401, 307])
+async def test_a_receiver_that_refuses_is_one_notice(
+    status: int, project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     seen: list[Event] = []
-    with receiving(status=401) as receiver:
+    with receiving(status, location="/elsewhere") as receiver:
         async with await agent(project, receiver, "One.", "Two.", callbacks={"on_event": seen.append}) as wave:
             await wave.send_message("go")
             await wave.send_message("go")
     told = [one.content for one in seen if isinstance(one, Notice) and "Telemetry" in one.content]
     assert len(told) == 1
-    assert "401" in told[0]
+    assert str(status) in told[0]
+    assert not any(path == "/elsewhere" for path, _ in receiver.bodies)
     assert capfd.readouterr() == ("", "")
+
+
+async def test_of_an_answer_without_an_end_only_the_beginning_is_read(project: Path) -> None:
+    sent: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            while True:
+                connection, _ = server.accept()
+                with connection, suppress(OSError):
+                    if not connection.recv(1 << 16):
+                        return
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    sent.append(0)
+                    while sent[-1] < 64 << 20:
+                        sent[-1] += connection.send(b"x" * (1 << 16))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        receiver = Receiver()
+        receiver.port = server.getsockname()[1]
+        async with await agent(project, receiver, "Hi.") as wave:
+            await wave.send_message("go")
+        socket.create_connection(server.getsockname()).close()
+        thread.join()
+    assert max(sent) < 32 << 20  # what fits into the buffers of the system may have been sent
 
 
 async def test_a_problem_is_reported_with_the_next_prompt(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

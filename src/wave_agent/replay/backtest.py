@@ -138,7 +138,8 @@ def _new_store(asked: Backtest, prepared: _Prepared) -> RunStore:
         show_secrets=asked.show_secrets,
         size=sum(session.size for session in asked.sessions),
     )
-    return new_run(asked.home, asked.project, request, units_of(asked.sessions, _workers(asked), whole=whole))
+    units = units_of(asked.sessions, _workers(asked), whole=whole, sent=asked.scheduler is not None)
+    return new_run(asked.home, asked.project, request, units)
 
 
 def _workers(asked: Backtest) -> int:

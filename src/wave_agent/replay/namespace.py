@@ -22,6 +22,7 @@ _NEW_MOUNTS, _NEW_USER, _NEW_NETWORK = 0x0002_0000, 0x1000_0000, 0x4000_0000
 _PRIVATE = 0x4000 | 0x4_0000
 """Recursively: no mount made here is seen elsewhere."""
 _SET_FLAGS, _UP = 0x8914, 0x1
+_DETACH = 0x2
 _TMPFS_SIZE = "size=1g"
 
 
@@ -64,6 +65,14 @@ def _is_possible(flags: int) -> bool:
             raise
         return False
     return True
+
+
+def leave(overlays: Sequence[Overlay]) -> None:
+    """Take the overlays off, so that what they were made of can be removed."""
+    os.chdir("/")
+    for overlay in overlays:
+        for place in (overlay.directory, overlay.changes):  # the latter if it is in memory
+            _libc().umount2(os.fsencode(place), _DETACH)
 
 
 def _mount(overlay: Overlay, *, user: bool) -> None:

@@ -1,7 +1,7 @@
 """A directory for one run on this machine, and a copy of a project, up to a limit, for hooks to run in.
 
-The directory is locked while the run lives: the next one removes those of runs that were killed, and ends what their
-hooks have left running.
+The directory is locked while the run lives. If it is killed, its processes remove the directory; if they were killed
+too, the next run does, and ends what their hooks have left running.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from msgspec import Struct
 from wave_agent.system.orphans import Leftovers
 from wave_agent.tools.search.walk import Walk
 
-PREFIX = "wave-backtest-"
+PREFIX, WORKER = "wave-backtest-", "worker-"
 _LOCK = "lock"
 _UNLOCKED_SECONDS = 60
 """A directory without a lock is left alone for this long: its run may just have begun."""
@@ -77,13 +77,29 @@ def remove_leftovers() -> None:
                 remove_tree(path)
 
 
+def remove_if_abandoned(worker: Path) -> None:
+    """Remove the directory of a replaying process that is about to end, if its run was killed. The last one of its run
+    removes the whole."""
+    with suppress(OSError):
+        run = worker.parent
+        if run.name.startswith(PREFIX) and not _is_in_use(run):
+            remove_tree(worker)
+            if any(run.glob(f"{WORKER}*")):
+                return
+            for rest in run.glob("*/"):
+                remove_tree(rest)
+            # The lock goes last: without it, what cannot be removed looks like a new run.
+            if [rest.name for rest in run.iterdir()] == [_LOCK]:
+                remove_tree(run)
+
+
 def _is_in_use(path: Path) -> bool:
     try:
         descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return path.stat().st_mtime > time.time() - _UNLOCKED_SECONDS
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: several may ask at a time
     except BlockingIOError:
         return True
     finally:

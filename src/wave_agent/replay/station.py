@@ -18,7 +18,7 @@ from wave_agent.replay.isolation import Isolation, isolate_copy, overlay_works
 from wave_agent.replay.namespace import Overlay
 from wave_agent.replay.report import UnitTotals, sum_of
 from wave_agent.replay.repository import repository_outside
-from wave_agent.replay.scratch import RunDirectory, choose_files, copy_files, end_hooks_of, needed_files
+from wave_agent.replay.scratch import WORKER, RunDirectory, choose_files, copy_files, end_hooks_of, needed_files
 from wave_agent.replay.snapshot import SessionContent, content_of, is_url
 from wave_agent.replay.units import RecordedSession, SessionPart, Unit
 from wave_agent.replay.worker import Answer, ReplayPlan, Tick, UnitDone, WorkerReady
@@ -179,7 +179,7 @@ class Station:
             raise ReplayError("The replay was ended.")
 
     def _start(self, number: int) -> "_Process":
-        directory = self._run.path / f"worker-{number}"
+        directory = self._run.path / f"{WORKER}{number}"
         directory.mkdir(mode=0o700)
         overlays = _overlays(self._place.directories, self._place.above, directory / "changes")
         plan = replace(

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-_BATCH = (16 << 10, 1 << 20)
-"""Smallest and largest size of a unit of several sessions, in bytes."""
+_SMALLEST = 4 << 10
+_LARGEST, _LARGEST_SENT = 256 << 10, 1 << 20
+"""Bytes of a unit of several sessions: an interrupt loses those that are not finished, but each one that is sent to
+another machine costs its scheduler a millisecond."""
 _UNITS_A_WORKER = 8
 """With more units than workers, a slow one delays the end less."""
 _LEAST_PART = 32 << 10
@@ -62,11 +64,14 @@ class Unit(Struct, frozen=True, array_like=True):
         return sum(part.part == 0 for part in self.parts)
 
 
-def units_of(sessions: Sequence[RecordedSession], workers: int, *, whole: bool = False) -> Iterator[Unit]:
-    """`whole`: never divide a session."""
+def units_of(
+    sessions: Sequence[RecordedSession], workers: int, *, whole: bool = False, sent: bool = False
+) -> Iterator[Unit]:
+    """`whole`: never divide a session. `sent`: to other machines."""
     share = sum(session.size for session in sessions) // max(1, workers)
     parts = (part for session in sessions for part in _parts(session, share, 1 if whole else workers))
-    for number, batch in enumerate(_batches(parts, min(max(share // _UNITS_A_WORKER, _BATCH[0]), _BATCH[1]))):
+    most = _LARGEST_SENT if sent else _LARGEST
+    for number, batch in enumerate(_batches(parts, min(max(share // _UNITS_A_WORKER, _SMALLEST), most))):
         yield Unit(number, batch)
 
 

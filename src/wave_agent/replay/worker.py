@@ -34,10 +34,11 @@ from wave_agent.hooks.verdicts import FailureKind
 from wave_agent.replay.comparison import UNANSWERED, UNCHANGED, ChangedVerdict, Judgement, kind_of, present
 from wave_agent.replay.durations import bucket_of
 from wave_agent.replay.lines import parse_lines
-from wave_agent.replay.namespace import Overlay, enter
+from wave_agent.replay.namespace import Overlay, enter, leave
 from wave_agent.replay.recorded_answers import RecordedAnswers
 from wave_agent.replay.recorded_events import Happening, Recording, recording, tool_facts
 from wave_agent.replay.report import UnitTotals
+from wave_agent.replay.scratch import remove_if_abandoned
 from wave_agent.replay.snapshot import SessionChangedError, is_url, read_session
 from wave_agent.replay.units import RecordedSession, SessionPart, Unit
 from wave_agent.sessions.masking import masked
@@ -450,3 +451,5 @@ def main() -> None:
         os.chdir(plan.project)
     with suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(_work(plan))
+    leave(plan.overlays)
+    remove_if_abandoned(Path(plan.directory))

@@ -30,6 +30,7 @@ from opentelemetry.trace import (
     TraceState,
     set_span_in_context,
 )
+from urllib3.exceptions import HTTPError
 
 from wave_agent.system.credentials import public_url
 from wave_agent.telemetry.instruments import Instruments
@@ -43,6 +44,8 @@ _FRAME = frozenset({"content-type", "content-encoding", "user-agent"})
 """Headers that the exporter sets for a request itself."""
 _UNKNOWN = "the receiver did not accept it"
 _MANAGED_TIMEOUT = 10.0
+_MOST_ANSWER = 64 << 10
+"""Bytes of an answer that are read."""
 _MOST_TRACES = 10_000
 """Traces of which the sampler's decision is remembered."""
 
@@ -212,16 +215,33 @@ class _Session(requests.Session):
         given: Mapping[str, str] = named.pop("headers", None) or {}
         kept = {name: value for name, value in given.items() if name.lower() in _FRAME}
         where = public_url(str(url))
+        # Data goes where the settings say, and of an answer only the beginning is read.
+        named |= {"allow_redirects": False, "stream": True}
         try:
             response = super().request(method, url, *arguments, headers={**kept, **self._given}, **named)
+            _read_beginning(response)
         except requests.Timeout:
             self.trouble = f"{where} does not answer"
             raise
         except requests.RequestException as error:
             self.trouble = f"{where} cannot be reached ({_reason(error)})"
             raise
-        self.trouble = "" if response.ok else f"{where} answered {response.status_code} {response.reason}".strip()
+        accepted = response.ok and not response.is_redirect
+        self.trouble = "" if accepted else f"{where} answered {response.status_code} {response.reason}".strip()
+        if response.ok and not accepted:  # the exporter would take it for success
+            raise requests.TooManyRedirects(self.trouble)
         return response
+
+
+def _read_beginning(response: requests.Response) -> None:
+    """Instead of all of it, however long it is."""
+    with_body: Any = response
+    try:
+        with_body._content = with_body.raw.read(_MOST_ANSWER, decode_content=True)
+    except (HTTPError, OSError) as error:
+        raise requests.ConnectionError(error) from error
+    finally:
+        response.close()
 
 
 def _reason(error: BaseException | None) -> str:
