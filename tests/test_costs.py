@@ -173,7 +173,8 @@ def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path
         *("wave_agent.mcp", "values", "entries", "sources", "servers", "session", "server_status", "tools"),
         *("cache", "consent", "pins", "definitions", "identity", "file_digests", "loaded_files", "bound_files"),
         *("launchers", "package_files", "host_on_demand"),
-        "mentions",  # this server has instructions, which are marked
+        "mentions",  # this server has instructions, which are marked,
+        "resource_reader",  # and resources
     }
 
 

@@ -11,7 +11,6 @@ from wave_agent.mcp.cache import ListingCache
 from wave_agent.mcp.consent import ConsentStore
 from wave_agent.mcp.definitions import OfferedTool
 from wave_agent.mcp.pins import INSTRUCTIONS, SINCE, Offered, Pins, WaitingTool, offered
-from wave_agent.mcp.resource_reader import listed_resources, resource_reader
 from wave_agent.mcp.server_status import ServerState, ServerStatus
 from wave_agent.mcp.tools import McpTool, mcp_tool
 from wave_agent.mcp.values import (
@@ -309,9 +308,16 @@ class McpSession:
         if known.listing is None:
             return
         known.offer = offered(known.server, known.listing, known.pins)
-        known.reader = resource_reader(known.server.name, known.listing) if known.is_accepted else None
+        known.reader = self._resource_reader(known, known.listing)
         names = [(one.name, one.plain) for one in known.all_tools()]
         known.denied = tuple(name for name, plain in names if self._is_denied(name) or self._is_denied(plain))
+
+    def _resource_reader(self, known: _Known, listing: ServerListing) -> OfferedTool | None:
+        if not (known.is_accepted and listing.resources):
+            return None
+        from wave_agent.mcp.resource_reader import resource_reader  # lazy: many servers have no resources
+
+        return resource_reader(known.server.name, listing)
 
     def _is_denied(self, name: str) -> bool:
         """A rule denies every call of it."""
@@ -360,6 +366,8 @@ class McpSession:
         known = self._known[server.name]
         await self._ready(known)
         if not (uri := str(arguments.get("uri") or "")):
+            from wave_agent.mcp.resource_reader import listed_resources  # lazy: many servers have no resources
+
             return listed_resources(known.listing or ServerListing())
         try:
             return await self._host.read_resource(known.server, uri)
