@@ -45,7 +45,7 @@ def every_command(command: click.Command, path: tuple[str, ...] = ("wave",)) -> 
     """The command and all below it, in the order of the help."""
     yield path, command
     if isinstance(command, click.Group):
-        context = click.Context(command, info_name=path[-1])
+        context = _context(path, command)
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             if inner is not None and not inner.hidden:
@@ -69,9 +69,14 @@ def man_page(wave: click.Command) -> str:
     return "\n".join(lines) + "\n" + AFTER
 
 
+def _context(path: Sequence[str], command: click.Command) -> click.Context:
+    """With its settings: a command keeps the help option that its first context has given it."""
+    return click.Context(command, info_name=path[-1], **command.context_settings)
+
+
 def _usage(path: Sequence[str], command: click.Command) -> str:
     """Such as `wave hooks schema [OPTIONS] [WHAT] [EVENT]`."""
-    return " ".join([*path, *command.collect_usage_pieces(click.Context(command, info_name=path[-1]))])
+    return " ".join([*path, *command.collect_usage_pieces(_context(path, command))])
 
 
 def _text(command: click.Command) -> Iterator[str]:
@@ -83,7 +88,7 @@ def _text(command: click.Command) -> Iterator[str]:
 
 
 def _options(path: Sequence[str], command: click.Command) -> Iterator[str]:
-    context = click.Context(command, info_name=path[-1], help_option_names=["-h", "--help"] if len(path) == 1 else None)
+    context = _context(path, command)
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:

@@ -398,7 +398,7 @@ def test_the_guide_to_the_sdk_names_everything_there_is() -> None:
 def commands_below(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
     yield name, command
     if isinstance(command, click.Group):
-        context = click.Context(command, info_name=name)
+        context = click.Context(command, info_name=name, **command.context_settings)
         for word in command.list_commands(context):
             below = command.get_command(context, word)
             assert below is not None

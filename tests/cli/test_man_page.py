@@ -21,8 +21,8 @@ def commands(
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield path, command
     if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
-            inner = command.get_command(click.Context(command), name)
+        for name in command.list_commands(click.Context(command, **command.context_settings)):
+            inner = command.get_command(click.Context(command, **command.context_settings), name)
             assert inner is not None
             yield from commands(inner, (*path, name))
 
@@ -61,7 +61,7 @@ def test_tab_completes_every_command_and_every_option() -> None:
         assert long_options(command) <= options, path
         if isinstance(command, click.Group):
             names = {item.value for item in shell.get_completions([*path], "")}
-            assert set(command.list_commands(click.Context(command))) <= names, path
+            assert set(command.list_commands(click.Context(command, **command.context_settings))) <= names, path
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,11 @@ def test_without_a_terminal_the_usage_is_wide() -> None:
 
 def test_in_a_narrow_terminal_the_parser_wraps_the_usage() -> None:
     ours, theirs = pty.openpty()
-    os.environ.pop("COLUMNS", None)
+    # Given, since a test runner that loads readline has `COLUMNS` where only its children see it.
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     subprocess.run(["stty", "cols", "60"], stdin=theirs, timeout=60, check=True)
     command = [sys.executable, "-m", "wave_agent", "--help"]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT, env=environment)
     os.close(theirs)
     shown = b""
     while True:
@@ -119,7 +120,7 @@ def test_in_a_narrow_terminal_the_parser_wraps_the_usage() -> None:
 def test_the_usage_of_a_mistake_is_that_of_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "wave_agent", "-p", "Hi", "--allowed-tools", "Bash("]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    usage = click.Context(wave, info_name="wave").get_usage()
+    usage = click.Context(wave, info_name="wave", **wave.context_settings).get_usage()
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"{usage}\n")
     assert '"Bash(" is not a rule' in ran.stderr
