@@ -148,7 +148,8 @@ def test_one_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     assert not [name for name in loaded if name.startswith("wave_agent.effects")]
     rooms = {name.rpartition(".")[0] for name in loaded}  # packages, each with a docstring and nothing else
     assert len([name for name in loaded - rooms if name.startswith("wave_agent")]) <= 126
-    assert len(loaded - {"sitecustomize"}) <= 318  # some distributions have one
+    # Some distributions have a `sitecustomize`; the standard library of 3.13 has more modules for the same work.
+    assert len(loaded - {"sitecustomize"}) <= (318 if sys.version_info < (3, 13) else 323)
 
 
 def test_servers_with_cached_tools_load_little_before_the_first_request(tmp_path: Path) -> None:

@@ -20,14 +20,15 @@ def totals(**fields: Any) -> UnitTotals:
 
 def test_totals_add_up_in_any_order() -> None:
     several = [totals(sessions=1, judged=2), totals(skipped=3), totals(erased=1, replaced=1, grown=1)]
-    several[1].leave_out("a", "it was deleted")
+    several[2].leave_out("a", "it was deleted")
+    several[0].leave_out("b", "it was deleted")
     one = report_of(sum_of(several), project="/p", pending=0, interrupted=False, notes=["x"])
     other = report_of(sum_of(several[::-1]), project="/p", pending=0, interrupted=False, notes=["x"])
     assert one == other
     assert (one.sessions, one.events, one.judged, one.totals[BLOCKED], one.totals[UNCHANGED]) == (1, 3, 2, 3, 0)
-    assert (one.differs, one.complete, one.missing) == (True, False, 1)
+    assert (one.differs, one.complete, one.missing) == (True, False, 2)
     assert [note.split(" ")[0] for note in one.notes] == ["x", "1", "1", "3", "1"]
-    assert one.to_dict()["left_out"] == [{"session": "a", "why": "it was deleted"}]
+    assert one.to_dict()["left_out"] == [{"session": name, "why": "it was deleted"} for name in "ab"]
 
 
 def test_a_report_without_findings_is_complete_unless_sessions_are_pending() -> None:

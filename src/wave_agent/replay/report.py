@@ -14,7 +14,7 @@ LISTED = 100
 """Sessions that a report lists by name if they were left out; the others are counted."""
 
 
-class LeftOutSession(Struct, frozen=True):
+class LeftOutSession(Struct, frozen=True, order=True):
     """A session that was not replayed."""
 
     session: str
@@ -44,7 +44,7 @@ class UnitTotals(Struct, kw_only=True):
     missing: int = 0
     """Sessions that were left out."""
     left_out: tuple[LeftOutSession, ...] = ()
-    """The first of them."""
+    """The first of them, by name."""
 
     def count(self, kind: str) -> None:
         self.events += 1
@@ -53,7 +53,11 @@ class UnitTotals(Struct, kw_only=True):
     def leave_out(self, session: str, why: str, *, first: bool = True) -> None:
         """`first`: it is the first part of the session, the one that counts."""
         self.missing += first
-        self.left_out = (*self.left_out, LeftOutSession(session, why))[:LISTED]
+        self.left_out = _first((*self.left_out, LeftOutSession(session, why)))
+
+
+def _first(left_out: Iterable[LeftOutSession]) -> tuple[LeftOutSession, ...]:
+    return tuple(sorted(left_out)[:LISTED])
 
 
 def sum_of(totals: Iterable[UnitTotals]) -> UnitTotals:
@@ -64,7 +68,8 @@ def sum_of(totals: Iterable[UnitTotals]) -> UnitTotals:
     for one in totals:
         kinds.update(one.kinds)
         durations.update(one.durations)
-        left_out += one.left_out[: max(0, LISTED - len(left_out))]
+        if one.left_out:
+            left_out = [*_first((*left_out, *one.left_out))]
         for name in ("sessions", "events", "judged", "erased", "replaced", "skipped", "grown", "uncut", "missing"):
             setattr(found, name, getattr(found, name) + getattr(one, name))
     found.kinds, found.durations, found.left_out = dict(kinds), dict(durations), tuple(left_out)
