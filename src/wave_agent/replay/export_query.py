@@ -53,9 +53,13 @@ def ask(place: ExportPlace, sql: str, most: int = _MOST_ROWS) -> QueryResult:
     return QueryResult(columns, rows[:most], len(rows) > most)
 
 
+_FIGURES_MEMORY = "128MB"
+"""What counts sessions writes to the disk what does not fit, and is no slower."""
+
+
 def hook_figures(place: ExportPlace, since: float = 0) -> tuple[int, list[HookFigures]]:
     """The number of sessions that were used since, and the figures of their hooks."""
-    with _restricted(place) as database:
+    with _restricted(place, _FIGURES_MEMORY) as database:
         return _figures(database, since)
 
 
@@ -157,14 +161,17 @@ def _session_count(row: Sequence[Any]) -> HookTally:
 
 
 @contextmanager
-def _restricted(place: ExportPlace) -> Generator[Any]:
-    """The tables as views. From then on, DuckDB opens no other file, and its configuration is locked."""
+def _restricted(place: ExportPlace, memory: str = "") -> Generator[Any]:
+    """The tables as views. From then on, DuckDB opens no other file, and its configuration is locked. `memory`: less
+    than usual, for what is known to do with it."""
     if not place.is_export():
         raise ExportError(f"{place.name} is not an export; make one with: wave hooks export {place.name}")
     with TemporaryDirectory(prefix="wave-query-") as scratch, connection(place, Path(scratch)) as database:
         for table in TABLES:
             database.execute(f"CREATE VIEW {table} AS {_rows(place, table)}")
         database.execute("SET preserve_insertion_order = true")
+        if memory:
+            database.execute(f"SET memory_limit = '{memory}'")
         database.execute("SET python_enable_replacements = false")
         allowed = (place.base + "/", place.url(""), scratch + "/")  # of a pattern, DuckDB checks what it is, too
         database.execute(f"SET allowed_directories = [{', '.join(map(quoted, allowed))}]")
