@@ -32,7 +32,7 @@ from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import COMMON_STDIN, EVENTS, NEVER_HERE, Audience, Decision, EventRow, Flow, HookEvent
 from wave_agent.hooks.public_settings import PUBLIC_SETTINGS
 from wave_agent.hooks.reader import TABLE, Field, Home
-from wave_agent.hooks.semantics import RULES, ExitClass, Stdout
+from wave_agent.hooks.semantics import RULES, ExitClass, Stdout, words_of
 from wave_agent.lint.codes import CODES, Level
 from wave_agent.models.apis import PROVIDERS
 from wave_agent.permissions.decision import MODE_ALLOWS, PermissionMode, ToolKind
@@ -99,7 +99,7 @@ def _target(row: EventRow) -> str:
 def verdicts() -> str:
     rows = []
     for kind in Stdout:
-        cells = [(RULES[kind, exit_class].__doc__ or "").removesuffix(".") for exit_class in ExitClass]
+        cells = [words_of(RULES[kind, exit_class]) for exit_class in ExitClass]
         rows.append([kind.replace("{}", "`{}`").replace("{,", "`{`,"), *cells])
     return table(["stdout", *ExitClass], rows)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.rows import rows
+from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult, Opinion
 from wave_agent.hooks.semantics import (
@@ -23,7 +24,9 @@ from wave_agent.hooks.semantics import (
     merge,
     read,
     rewrite,
+    rule_of,
     withholds,
+    words_of,
 )
 from wave_agent.hooks.verdicts import (
     AddContext,
@@ -1322,3 +1325,8 @@ def test_a_reason_without_a_decision_is_reported_unless_the_exit_code_decides() 
     assert told.text.startswith("hook g: reason without a decision has no effect: PreToolUse expects ")
     assert said(1) == [told]
     assert said(2) == [Block("R")]
+
+
+def test_what_a_rule_says_about_itself_is_one_line() -> None:
+    said = [words_of(rule_of(dialect, kinds)) for dialect in Dialect for kinds in RULES]
+    assert [text for text in said if not text or "\n" in text or "  " in text or text.endswith(".")] == []

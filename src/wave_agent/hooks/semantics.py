@@ -402,6 +402,11 @@ def rule_of(dialect: Dialect, kinds: tuple[Stdout, ExitClass]) -> Rule:
     return _RULES_IN[dialect][kinds]
 
 
+def words_of(rule: Rule) -> str:
+    """What a rule says about itself, in one line: for users, and for a table in the documentation."""
+    return " ".join((rule.__doc__ or "").split()).removesuffix(".")
+
+
 def read(
     event: HookEvent,
     result: HookExecutionResult,

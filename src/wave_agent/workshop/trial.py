@@ -26,7 +26,7 @@ from wave_agent.hooks.manager import HookManager, SessionFacts
 from wave_agent.hooks.pinned import search_path
 from wave_agent.hooks.plan import LeftOut
 from wave_agent.hooks.runners.command import ProcessRunner
-from wave_agent.hooks.semantics import kinds_of, rule_of
+from wave_agent.hooks.semantics import kinds_of, rule_of, words_of
 from wave_agent.hooks.stage import EffectsOf, ToolFacts
 from wave_agent.hooks.verdicts import Ask, Outcome, TellUser, Verdict
 from wave_agent.permissions.decision import JudgedCall, Permission, PermissionMode, Rules, Ruling, decide
@@ -157,7 +157,7 @@ class Tried(Struct, frozen=True):
                 return "there is no answer" if self.result.by_service or self.result.by_server else "it could not start"
             return "it did not exit by itself, so its output is ignored"
         stdout, exit_class = kinds
-        means = (rule_of(self.hook.dialect, kinds).__doc__ or "").removesuffix(".").replace("**", "")
+        means = words_of(rule_of(self.hook.dialect, kinds)).replace("**", "")
         if self.verdict.failure and self.verdict.failure.blocks:
             means = "a failure, and onFailure says block"
         printed = str(stdout) if self.result.stdout.strip() else "nothing on stdout"
