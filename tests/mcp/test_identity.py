@@ -200,7 +200,9 @@ def test_the_project_can_change_unless_a_server_runs_code_of_it(place: Place) ->
         (["mcpo", "--config", "all.json"], '{"mcpServers": {"a": {"command": "python", "args": ["-m", "srv"]}}}'),
         (["mcp-proxy", "--named-server-config=all.yaml"], "a:\n  command: python\n  args: [-m, srv]\n"),
         (["srv", "all.toml"], 'cmd = "python -m srv"\n'),
+        (["srv", "all.toml"], f'{"#" * (1 << 20)}\ncmd = "python -m srv"\n'),
     ],
+    ids=["json", "yaml", "toml", "more than is read"],
 )
 def test_a_file_that_says_what_to_start_binds_a_server_to_all_code(
     fresh: Callable[[], Place], arguments: list[str], content: str

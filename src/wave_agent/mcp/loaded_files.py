@@ -48,6 +48,8 @@ _OBJECT = lazy_regex(r"([\w.]+):[\w.]+")
 _CONFIGURATION = frozenset({".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml"})
 _STARTS = lazy_regex(r"""(?i)\b(?:mcpServers|command|cmd|exec|entrypoint|script)["']?\s*[:=]""")
 """In configuration: a program that is started, as proxies of servers have it."""
+_MOST_READ = 1 << 20
+"""Characters of a file that are searched."""
 _PASSIVE = frozenset({
     *("package.json", "package-lock.json", "npm-shrinkwrap.json", ".package-lock.json", "pnpm-lock.yaml", "yarn.lock"),
     *("bun.lock", "bun.lockb", "tsconfig.json", ".nvmrc", ".node-version", "pyproject.toml", "uv.lock"),
@@ -364,7 +366,7 @@ class LoadedFiles:
                 elif os.path.lexists(path) or (("/" in one or "." in one) and _LOOKS_LIKE_A_FILE.fullmatch(one)):
                     suffix = os.path.splitext(path)[1].lower()
                     self.files.file(path, code=suffix in SCRIPTS or (code and suffix in CODE))
-                    if suffix in _CONFIGURATION and _STARTS.search(_text_of(path)):
+                    if suffix in _CONFIGURATION and _may_start(_text_of(path)):
                         self._reach(path)
 
     def _variables(self) -> None:
@@ -393,9 +395,14 @@ def _text_of(path: str) -> str:
     """Empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20)
+            return file.read(_MOST_READ)
     except OSError:
         return ""
+
+
+def _may_start(configuration: str) -> bool:
+    """Whether it has a program that is started; of more than is read, nobody knows."""
+    return len(configuration) == _MOST_READ or _STARTS.search(configuration) is not None
 
 
 def _is_isolated(arguments: LauncherArguments) -> bool:
