@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.rows import rows
+from wave_agent.events import HookRun
 from wave_agent.hooks.dialects import Dialect
 from wave_agent.hooks.events import EVENTS, Audience, Decision, Flow, HookEvent, OnFailure
 from wave_agent.hooks.execution import HookExecutionResult, Opinion
@@ -19,6 +20,7 @@ from wave_agent.hooks.semantics import (
     Stdout,
     changed,
     changes,
+    ends_turn,
     kinds_of,
     limited,
     merge,
@@ -1330,3 +1332,22 @@ def test_a_reason_without_a_decision_is_reported_unless_the_exit_code_decides() 
 def test_what_a_rule_says_about_itself_is_one_line() -> None:
     said = [words_of(rule_of(dialect, kinds)) for dialect in Dialect for kinds in RULES]
     assert [text for text in said if not text or "\n" in text or "  " in text or text.endswith(".")] == []
+
+
+@rows(
+    ("event", "outcome", "let_through", "ended"),
+    [
+        ("PostToolBatch", "block", False, True),
+        ("PostToolBatch", "failure", False, True),
+        ("PostToolBatch", "failure", True, False),
+        ("PostToolBatch", "context", False, False),
+        ("PreToolUse", "deny", False, False),
+        ("PreToolUse", "stop", False, True),
+    ],
+)
+def test_a_recorded_hook_ended_the_turn(event: str, outcome: str, let_through: bool, ended: bool) -> None:
+    run = HookRun(
+        event=event, name="guard", command="x", layer="project", tool_use_id=None, exit_code=0, outcome=outcome,
+        failure=None, mode="enforce", look=1, rewrote=False, let_through=let_through, duration_ms=1.0,
+    )  # fmt: skip
+    assert ends_turn(run) is ended

@@ -25,9 +25,10 @@ from wave_agent.agent.tool_calls import CallRunner
 from wave_agent.agent.tool_use import INTERRUPTED
 from wave_agent.agent.turn import Parts, Turn, TurnStatus
 from wave_agent.errors import SessionError, SettingsError
-from wave_agent.events import HookRun, SubagentFinished, SubagentStarted
-from wave_agent.hooks.events import BLOCK_WORDS, EVENTS, FAILURE_WORD, Decision, Flow, HookEvent, changed_files
+from wave_agent.events import SubagentFinished, SubagentStarted
+from wave_agent.hooks.events import Flow, HookEvent, changed_files
 from wave_agent.hooks.manager import HookManager
+from wave_agent.hooks.semantics import ends_turn
 from wave_agent.hooks.verdicts import Blocks
 from wave_agent.messages import NOT_RUN, STOPPED
 from wave_agent.settings.agent_definitions import USUAL_MODEL, AgentDefinition
@@ -132,7 +133,7 @@ class Subagents:
         """Notifies the user who ended the turn: the subagent's own messages are not part of the session's."""
         whose = child.identity
         runs = (run for run in reversed(self._hooks.journal) if run.agent_id == whose.agent_id)
-        stops = (run for run in runs if _ends_turn(run) and run.mode == "enforce" and not run.is_async)
+        stops = (run for run in runs if ends_turn(run) and run.mode == "enforce" and not run.is_async)
         if (stop := next(stops, None)) is not None:
             # As `wave -p` words it, which prints it only once.
             why = f'Hook "{stop.name}" ended the turn in the subagent {whose.agent_type}'
@@ -325,12 +326,6 @@ class _Run:
             "totalToolUseCount": self._parts.messages.number_of_calls,
             "usage": to_builtins(usage),
         }
-
-
-def _ends_turn(run: HookRun) -> bool:
-    """Whether what a hook said ends the turn: on some events a block does."""
-    blocks = run.outcome in BLOCK_WORDS or (run.outcome == FAILURE_WORD and not run.let_through)
-    return run.outcome == "stop" or (blocks and EVENTS[HookEvent(run.event)].flow[Decision.BLOCK] is Flow.END_TURN)
 
 
 _STOPPED_BY_ITSELF = frozenset({TurnStatus.COMPLETED, TurnStatus.STOP_LIMIT})

@@ -23,12 +23,15 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from wave_agent.events import HookRun
 from wave_agent.formats.strict_json import StrictJSONError, parse_object
 from wave_agent.hooks.dialects import DIALECTS, Dialect
 from wave_agent.hooks.events import (
+    BLOCK_WORDS,
     CANCEL,
     DECLINE,
     EVENTS,
+    FAILURE_WORD,
     Audience,
     ContextPlace,
     Decision,
@@ -400,6 +403,12 @@ _RULES_IN: Mapping[Dialect, Mapping[tuple[Stdout, ExitClass], Rule]] = {
 def rule_of(dialect: Dialect, kinds: tuple[Stdout, ExitClass]) -> Rule:
     """The rule for a run of a hook in this dialect."""
     return _RULES_IN[dialect][kinds]
+
+
+def ends_turn(run: HookRun) -> bool:
+    """Whether what a recorded hook said ended the turn. On some events a block does, also that of a failure."""
+    blocks = run.outcome in BLOCK_WORDS or (run.outcome == FAILURE_WORD and not run.let_through)
+    return run.outcome == "stop" or (blocks and EVENTS[HookEvent(run.event)].flow[Decision.BLOCK] is Flow.END_TURN)
 
 
 def words_of(rule: Rule) -> str:
