@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
 from zlib import crc32
@@ -82,7 +83,6 @@ class Anthropic:
         """The output limit by model, as the server says."""
         self._wanted = 0
         """That of the last request."""
-        self._effort: AcceptedEffort | None = None
         self._thinking: tuple[Mapping[str, Any], ...] = _WAYS_TO_THINK
         """Those that this model has not refused."""
         self._thinks = False
@@ -142,7 +142,7 @@ class Anthropic:
 
     def _thought(self, request: ModelRequest, most: int) -> Mapping[str, Any]:
         """What asks for thinking: these models do not think unasked."""
-        effort = self._accepted_effort().of(request.effort, request.model)
+        effort = self._effort.of(request.effort, request.model)
         fields: dict[str, Any] = {} if effort is None else {"output_config": {"effort": effort}}
         budget = min(_BUDGETS.get(request.effort or "", max(_BUDGETS.values())), most // 2)
         if not self._thinking:
@@ -164,7 +164,7 @@ class Anthropic:
             if 0 < most < self._wanted:  # otherwise it is the window, which the request fills with its answer
                 self._most[self._asked] = most
                 return True
-        if self._accepted_effort().adapts_to(refusal.message.lower(), "effort", "output_config"):
+        if self._effort.adapts_to(refusal.message.lower(), "effort", "output_config"):
             return True
         if self._forces and self._force and "tool_choice" in refusal.message:
             self._force = False
@@ -182,12 +182,11 @@ class Anthropic:
     def instead(self, status: int, refusal: Refusal) -> Api | None:
         return None
 
-    def _accepted_effort(self) -> "AcceptedEffort":
-        if self._effort is None:
-            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+    @cached_property
+    def _effort(self) -> "AcceptedEffort":
+        from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
 
-            self._effort = AcceptedEffort()
-        return self._effort
+        return AcceptedEffort()
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models", "/v1")

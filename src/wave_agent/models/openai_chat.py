@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise, repeat
 from operator import contains
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -44,7 +45,6 @@ class OpenAIChat:
 
     def __init__(self) -> None:
         self._support = _ServerSupport()
-        self._effort: AcceptedEffort | None = None
         self._sent_extra: set[str] = set()
         """The fields of calls sent back that only the server understands."""
         self._sent: Sequence[Mapping[str, Any]] = ()
@@ -83,7 +83,7 @@ class OpenAIChat:
                 body["tool_choice"] = support.force or {"type": "function", "function": {"name": request.must_call}}
         if request.max_output_tokens is not None:
             body[support.limit] = request.max_output_tokens
-        if request.effort is not None and (effort := self._accepted_effort().of(request.effort, request.model)):
+        if request.effort is not None and (effort := self._effort.of(request.effort, request.model)):
             body["reasoning_effort"] = effort
         return body
 
@@ -99,7 +99,7 @@ class OpenAIChat:
         if stricter := self._support.as_strict_as(status, refusal.message, self._sent):
             self._support = stricter
             return True
-        if status in {400, 422} and self._accepted_effort().adapts_to(refusal.message.lower(), "reasoning_effort"):
+        if status in {400, 422} and self._effort.adapts_to(refusal.message.lower(), "reasoning_effort"):
             return True
         simpler = self._support.without_refused(status, refusal)
         self._support = simpler or self._support
@@ -113,12 +113,11 @@ class OpenAIChat:
 
         return OpenAIResponses()
 
-    def _accepted_effort(self) -> "AcceptedEffort":
-        if self._effort is None:
-            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+    @cached_property
+    def _effort(self) -> "AcceptedEffort":
+        from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
 
-            self._effort = AcceptedEffort()
-        return self._effort
+        return AcceptedEffort()
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models")

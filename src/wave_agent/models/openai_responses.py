@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 from zlib import crc32
 
@@ -48,7 +49,6 @@ class OpenAIResponses:
 
     def __init__(self) -> None:
         self._encrypted = True
-        self._effort: AcceptedEffort | None = None
         self._one_call = True
         self._force = True
         self._asked = ""
@@ -93,7 +93,7 @@ class OpenAIResponses:
             body["include"] = [_ENCRYPTED]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
-        if request.effort is not None and (effort := self._accepted_effort().of(request.effort, request.model)):
+        if request.effort is not None and (effort := self._effort.of(request.effort, request.model)):
             body["reasoning"] = {"effort": effort}
         return body
 
@@ -108,7 +108,7 @@ class OpenAIResponses:
         if self._encrypted and ("encrypted" in message or "include" in message) and "verif" not in message:
             self._encrypted = False
             return True
-        if self._accepted_effort().adapts_to(message, "reasoning.effort"):
+        if self._effort.adapts_to(message, "reasoning.effort"):
             return True
         if self._force and "tool_choice" in message:
             self._force = False
@@ -121,12 +121,11 @@ class OpenAIResponses:
     def instead(self, status: int, refusal: Refusal) -> Api | None:
         return None
 
-    def _accepted_effort(self) -> "AcceptedEffort":
-        if self._effort is None:
-            from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
+    @cached_property
+    def _effort(self) -> "AcceptedEffort":
+        from wave_agent.models.effort import AcceptedEffort  # lazy: most sessions leave it to the model
 
-            self._effort = AcceptedEffort()
-        return self._effort
+        return AcceptedEffort()
 
     def models_url(self, base_url: str) -> str:
         return url_below(base_url, "/models")

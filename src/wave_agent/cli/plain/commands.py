@@ -29,7 +29,7 @@ _OWN = (
     SlashCommand("output", "[N]", "print the latest call's input and output; N: of the Nth call before it"),
 )
 """What is different here, and that for which the screen has keys, or shows all the time."""
-_SAME = (*("clear", "compact", "model", "permissions", "init", "sessions", "cost", "export", "undo", "exit"),)
+_SAME = ("clear", "compact", "model", "permissions", "init", "sessions", "cost", "export", "undo", "exit")
 _ELSEWHERE: Mapping[str, str] = {
     "doctor": "wave doctor",
     "mcp": "wave mcp",
