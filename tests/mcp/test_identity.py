@@ -199,8 +199,11 @@ def test_the_project_can_change_unless_a_server_runs_code_of_it(place: Place) ->
     [
         (["mcpo", "--config", "all.json"], '{"mcpServers": {"a": {"command": "python", "args": ["-m", "srv"]}}}'),
         (["mcp-proxy", "--named-server-config=all.yaml"], "a:\n  command: python\n  args: [-m, srv]\n"),
-        (["srv", "all.toml"], 'cmd = "python -m srv"\n'),
-        (["srv", "all.toml"], f'{"#" * (1 << 20)}\ncmd = "python -m srv"\n'),
+        (["proxy", "all.toml"], 'cmd = "python -m srv"\n'),
+        (
+            ["mcp-proxy", "--named-server-config=all.yaml"],
+            f"{'#' * (1 << 20)}\na:\n  command: python\n  args: [-m, srv]\n",
+        ),
     ],
     ids=["json", "yaml", "toml", "more than is read"],
 )
